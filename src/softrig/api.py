@@ -1,0 +1,79 @@
+"""Every public name, in one list. `import softrig` looks here on first use."""
+
+from __future__ import annotations
+
+from softrig.bases.derivatives import (
+    ModalDerivatives,
+    derivative_basis,
+    derivative_samples,
+    modal_derivatives,
+)
+from softrig.bases.modes import LinearModes, linear_modes, rigid_motions
+from softrig.bases.sketch import Pull, SketchPad, sketched_basis, sketched_shapes
+from softrig.bases.snapshots import Basis, mass_distance_selection, snapshot_basis
+from softrig.bodies import Soup, footbridge, heart, spoon, tower
+from softrig.dynamics import Integrator, Rayleigh, State, critical_step, kinetic_energy, static_equilibrium
+from softrig.errors import InputError, ModelFileError, Notice, SoftrigError, SolverError
+from softrig.fem.embedding import Embedding
+from softrig.fem.loads import gravity_force, point_force, pressure_force, pull_force
+from softrig.fem.material import Material
+from softrig.fem.meshes import VolumeMesh
+from softrig.forces.polynomial import reduce_body
+from softrig.meshing.boxes import box_bricks, box_tets
+from softrig.meshing.voxels import Voxelisation, voxelise
+from softrig.models.file import load_model, save_model
+from softrig.models.free_flight import FreeFlight
+from softrig.models.full import FullBody
+from softrig.models.reduced import ReducedBody
+from softrig.models.reduced_simulation import ReducedSimulation
+
+__all__ = [
+    "Basis",
+    "Embedding",
+    "FreeFlight",
+    "FullBody",
+    "InputError",
+    "Integrator",
+    "LinearModes",
+    "Material",
+    "ModalDerivatives",
+    "ModelFileError",
+    "Notice",
+    "Pull",
+    "Rayleigh",
+    "ReducedBody",
+    "ReducedSimulation",
+    "SketchPad",
+    "SoftrigError",
+    "SolverError",
+    "Soup",
+    "State",
+    "VolumeMesh",
+    "Voxelisation",
+    "box_bricks",
+    "box_tets",
+    "critical_step",
+    "derivative_basis",
+    "derivative_samples",
+    "footbridge",
+    "gravity_force",
+    "heart",
+    "kinetic_energy",
+    "linear_modes",
+    "load_model",
+    "mass_distance_selection",
+    "modal_derivatives",
+    "point_force",
+    "pressure_force",
+    "pull_force",
+    "reduce_body",
+    "rigid_motions",
+    "save_model",
+    "sketched_basis",
+    "sketched_shapes",
+    "snapshot_basis",
+    "spoon",
+    "static_equilibrium",
+    "tower",
+    "voxelise",
+]

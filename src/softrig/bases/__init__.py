@@ -1,0 +1,1 @@
+"""Deformation bases: linear modes, modal derivatives, snapshots, sketched pulls."""

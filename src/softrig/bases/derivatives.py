@@ -1,0 +1,164 @@
+"""Modal derivatives: how each mode changes along another (StVK05 §5.1, App. D), and bases from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import block_array, csr_array
+
+from softrig.bases.modes import LinearModes, linear_modes
+from softrig.bases.snapshots import Basis
+from softrig.errors import InputError, ModeCountError
+from softrig.models.full import FullBody
+from softrig.numerics.pca import mass_pca
+from softrig.numerics.sparse import symmetric_solver
+from softrig.numerics.symmetric_tensors import sorted_indices
+
+CLUSTER = 1e-3
+"""Eigenvalues closer than this, relatively, count as one: their modes are only defined together."""
+
+
+@dataclass(frozen=True)
+class ModalDerivatives:
+    """Φ_ij = ∂ψ_i/∂p_j along the modes, for listed pairs."""
+
+    pairs: np.ndarray
+    """(m, 2) i, j; i ≤ j only where the derivatives are symmetric."""
+    shapes: np.ndarray
+    """(3·free, m)."""
+
+
+def modal_derivatives(
+    body: FullBody,
+    modes: LinearModes,
+    *,
+    inertia: bool | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> ModalDerivatives:
+    """Derivatives of all `modes` along all of them.
+
+    Without `inertia` (default for anchored bodies): K Φ_ij = −(H:ψ_i)ψ_j, symmetric, i ≤ j, one
+    factorisation for all (StVK05 Eq. 14); a free body's rigid motions are kept out of load and
+    answer. With it (default for free bodies): the exact derivative of the eigenvector,
+    (K − λ_i M) Φ_ij = (M ψ_i ψ_iᵀ − I)(H:ψ_i)ψ_j with ψ_iᵀMΦ_ij = 0 (Eq. 29), all i and j, one
+    factorisation a mode. `progress(done, total)` counts factorisations.
+    """
+    with_inertia = modes.rigid is not None if inertia is None else inertia
+    pairs = sorted_indices(2, modes.shapes.shape[1])
+    loads = -body.stiffness_derivative(modes.shapes, pairs)
+    if with_inertia:
+        return _derivatives_with_inertia(body, modes, pairs, loads, progress)
+    solver = _bordered_solver(body, body.rest_stiffness, modes.rigid)
+    if progress:
+        progress(1, 1)
+    return ModalDerivatives(pairs, solver(loads))
+
+
+def _bordered_solver(
+    body: FullBody, matrix: csr_array, constraints: np.ndarray | None
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Solves A x + M C y = b, CᵀM x = 0 for columns C: a singular A with null space C, regularised exactly."""
+    if constraints is None:
+        solver = symmetric_solver(body.solver_name)
+        solver.factorise(matrix)
+        return solver.solve
+    border = body.mass @ constraints
+    # The border is scaled to the matrix, which leaves x as it is and helps the pivoting.
+    scale = np.abs(matrix.diagonal()).mean() / np.abs(border).max()
+    side = csr_array(scale * border)
+    corner = np.arange(border.shape[1])
+    # PARDISO wants every diagonal entry present, even a zero.
+    zero = csr_array((np.zeros(len(corner)), (corner, corner)), shape=(len(corner),) * 2)
+    bordered = csr_array(block_array([[matrix, side], [side.T, zero]]))
+    bordered.sort_indices()
+    solver = symmetric_solver(body.solver_name, definite=False)
+    solver.factorise(bordered)
+    size = matrix.shape[0]
+
+    def solve(right: np.ndarray) -> np.ndarray:
+        padded = np.zeros((bordered.shape[0], *right.shape[1:]))
+        padded[:size] = right
+        return solver.solve(padded)[:size]
+
+    return solve
+
+
+def _derivatives_with_inertia(
+    body: FullBody,
+    modes: LinearModes,
+    pairs: np.ndarray,
+    loads: np.ndarray,
+    progress: Callable[[int, int], None] | None,
+) -> ModalDerivatives:
+    count = modes.shapes.shape[1]
+    column = np.zeros((count, count), np.int64)
+    column[pairs[:, 0], pairs[:, 1]] = column[pairs[:, 1], pairs[:, 0]] = np.arange(len(pairs))
+    all_pairs: list[tuple[int, int]] = []
+    shapes: list[np.ndarray] = []
+    for i in range(count):
+        value = modes.eigenvalues[i]
+        cluster = modes.shapes[:, np.abs(modes.eigenvalues - value) <= CLUSTER * value]
+        matrix = body.system(-value, body.rest_stiffness, 1.0)
+        # The border's multiplier takes M ψ ψᵀ off the load, as Eq. 29 does.
+        solve = _bordered_solver(body, matrix, cluster)
+        shapes.append(solve(loads[:, column[i]]))
+        all_pairs.extend((i, j) for j in range(count))
+        if progress:
+            progress(i + 1, count)
+    return ModalDerivatives(np.array(all_pairs), np.concatenate(shapes, axis=1))
+
+
+def derivative_samples(
+    body: FullBody, modes: LinearModes, derivatives: ModalDerivatives, *, amplitude: float | None = None
+) -> np.ndarray:
+    """(3·free, k + m) modes and derivatives, scaled by how far they will move (metres √kilogram).
+
+    `amplitude` is the largest displacement to expect of the first mode, metres; default a quarter of
+    the body's diagonal. With p₁ the coordinate that moves the first mode that far and
+    p_j = p₁ λ₁/λ_j, the samples are the terms of the parabola u = ψ_j p_j + ½ Φ_ij p_i p_j (Eq. 13). Those are the
+    paper's weights λ₁/λ_j and λ₁²/(λ_iλ_j) (Eq. 16) with a physical size, which they need: as
+    printed, the balance of modes and derivatives depends on the units. `amplitude=0` gives the printed ones.
+    """
+    ratios = modes.eigenvalues[0] / modes.eigenvalues
+    i, j = derivatives.pairs.T
+    if amplitude == 0.0:
+        return np.concatenate([modes.shapes * ratios, derivatives.shapes * (ratios[i] * ratios[j])], axis=1)
+    if amplitude is None:
+        amplitude = 0.25 * float(np.linalg.norm(np.ptp(body.mesh.vertices, axis=0)))
+    if amplitude < 0.0:
+        raise InputError(f"the amplitude is a length in metres, got {amplitude}")
+    largest = np.linalg.norm(modes.shapes[:, 0].reshape(-1, 3), axis=1).max()
+    coordinates = amplitude / largest * ratios
+    # Off-diagonal terms appear twice in Eq. 13; a list of all (i, j) has them twice already.
+    symmetric = bool((i <= j).all())
+    weights = np.where((i != j) & symmetric, 1.0, 0.5) * coordinates[i] * coordinates[j]
+    return np.concatenate([modes.shapes * coordinates, derivatives.shapes * weights], axis=1)
+
+
+def derivative_basis(
+    body: FullBody,
+    size: int,
+    *,
+    modes: int | None = None,
+    amplitude: float | None = None,
+    inertia: bool | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Basis:
+    """A mass-orthonormal basis (3·free, size) from `modes` linear modes and their derivatives.
+
+    `modes` defaults to as many as fill `size` about twice with derivatives counted. Other arguments:
+    `derivative_samples`, `modal_derivatives`.
+    """
+    if modes is None:
+        modes = next(k for k in range(1, size + 3) if k + k * (k + 1) // 2 >= 2 * size)
+    if size > modes + (modes * (modes + 1) // 2):
+        raise ModeCountError(f"{modes} modes and their derivatives cannot span {size} dimensions")
+    linear = linear_modes(body, modes)
+    derivatives = modal_derivatives(body, linear, inertia=inertia, progress=progress)
+    samples = derivative_samples(body, linear, derivatives, amplitude=amplitude)
+    if linear.rigid is not None:
+        samples = samples - linear.rigid @ (linear.rigid.T @ (body.mass @ samples))
+    shapes, singular = mass_pca(samples, body.mass, size)
+    return Basis(shapes, singular)

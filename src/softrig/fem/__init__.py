@@ -1,0 +1,1 @@
+"""Finite elements: meshes, integration points, material laws, assembly, loads."""

@@ -1,0 +1,218 @@
+"""Volume meshes of tets or bricks, checked on the way in, and their integration points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from softrig.errors import (
+    EmptyMeshError,
+    FlatElementError,
+    IndexRangeError,
+    InputError,
+    InvertedElementError,
+    UnreferencedVertexError,
+    notice,
+    require_finite,
+)
+from softrig.fem.elements import REFERENCE_ELEMENTS, Quadrature, ReferenceElement
+
+FLATNESS = 1e-10
+"""An element is flat if its volume is below this times the cube of its longest edge."""
+
+
+@dataclass(frozen=True)
+class IntegrationPoints:
+    """Where a volume integral is evaluated: ∫ f dV = Σ_e Σ_p volumes[e, p] f(e, p)."""
+
+    nodes: np.ndarray
+    """(e, k) int32 vertex of each corner."""
+    gradients: np.ndarray
+    """(e, p, k, 3) dN_a/dX, 1/metre."""
+    volumes: np.ndarray
+    """(e, p) cubic metres."""
+    shapes: np.ndarray
+    """(p, k) N_a."""
+
+
+@dataclass(frozen=True)
+class VolumeMesh:
+    """Vertices and tets (4 corners) or bricks (8 corners, VTK order). Make one with `build`."""
+
+    vertices: np.ndarray
+    """(n, 3) float64, metres."""
+    elements: np.ndarray
+    """(e, 4) or (e, 8) int32, positively wound."""
+    groups: np.ndarray
+    """(e,) int32 material group of each element."""
+    group_names: tuple[str, ...]
+
+    @classmethod
+    def build(
+        cls,
+        vertices: np.ndarray,
+        elements: np.ndarray,
+        groups: np.ndarray | None = None,
+        group_names: tuple[str, ...] | None = None,
+    ) -> VolumeMesh:
+        """Check everything and return the mesh; wrong winding is repaired with a `Notice`.
+
+        `groups` (e,) numbers the material group of each element from 0; one group by default.
+        """
+        vertices = np.ascontiguousarray(vertices, dtype=np.float64)
+        elements = np.asarray(elements)
+        _check_arrays(vertices, elements)
+        elements = _positively_wound(vertices, np.ascontiguousarray(elements, dtype=np.int32))
+        _check_overlaps(elements)
+        if groups is None:
+            groups = np.zeros(len(elements), np.int32)
+        group_array = np.ascontiguousarray(groups, dtype=np.int32)
+        if group_array.shape != (len(elements),) or group_array.min() < 0:
+            raise InputError(f"groups must be {len(elements)} non-negative integers, one an element")
+        count = int(group_array.max()) + 1
+        names = group_names or tuple("body" if count == 1 else f"group {i}" for i in range(count))
+        if len(names) < count or len(set(names)) != len(names):
+            raise InputError(f"{count} groups need {count} different names, got {names}")
+        return cls(vertices, elements, group_array, tuple(names))
+
+    @property
+    def reference(self) -> ReferenceElement:
+        """The reference element of this mesh."""
+        return REFERENCE_ELEMENTS[self.elements.shape[1]]
+
+    @cached_property
+    def stiffness_points(self) -> IntegrationPoints:
+        """Points at which stress is evaluated."""
+        return integration_points(self.vertices, self.elements, self.reference.stiffness)
+
+    @cached_property
+    def mass_points(self) -> IntegrationPoints:
+        """Points that integrate products of shape functions exactly."""
+        return integration_points(self.vertices, self.elements, self.reference.mass)
+
+    @cached_property
+    def volumes(self) -> np.ndarray:
+        """(e,) element volumes, cubic metres."""
+        return self.stiffness_points.volumes.sum(axis=1)
+
+    @cached_property
+    def boundary_faces(self) -> np.ndarray:
+        """(f, 3) or (f, 4) vertices of the faces with an element on one side only, outward."""
+        faces, keys = _faces(self.elements)
+        _, first, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
+        return faces[np.sort(first[counts == 1])]
+
+    @cached_property
+    def boundary_triangles(self) -> np.ndarray:
+        """(t, 3) the boundary as triangles, outward."""
+        faces = self.boundary_faces
+        if faces.shape[1] == 3:
+            return faces
+        return np.concatenate([faces[:, [0, 1, 2]], faces[:, [0, 2, 3]]])
+
+    @cached_property
+    def part_of_vertex(self) -> np.ndarray:
+        """(n,) which connected part each vertex belongs to; elements sharing a vertex are connected."""
+        corners = self.elements.shape[1]
+        rows = np.repeat(self.elements[:, 0], corners - 1)
+        columns = self.elements[:, 1:].ravel()
+        graph = coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(len(self.vertices),) * 2)
+        return connected_components(graph, directed=False)[1]
+
+
+def integration_points(vertices: np.ndarray, elements: np.ndarray, rule: Quadrature) -> IntegrationPoints:
+    """Map a reference rule into every element: dN/dX = dN/dξ (dX/dξ)⁻¹."""
+    jacobians = _jacobians(vertices, elements, rule)
+    determinants = np.linalg.det(jacobians)
+    gradients = np.einsum("pka,epax->epkx", rule.gradients, np.linalg.inv(jacobians), optimize=True)
+    return IntegrationPoints(
+        nodes=elements,
+        gradients=np.ascontiguousarray(gradients),
+        volumes=np.ascontiguousarray(determinants * rule.weights),
+        shapes=np.ascontiguousarray(rule.shapes),
+    )
+
+
+def _jacobians(vertices: np.ndarray, elements: np.ndarray, rule: Quadrature) -> np.ndarray:
+    """(e, p, 3, 3) dX_x/dξ_a."""
+    return np.einsum("ekx,pka->epxa", vertices[elements], rule.gradients, optimize=True)
+
+
+def _check_arrays(vertices: np.ndarray, elements: np.ndarray) -> None:
+    if vertices.ndim != 2 or vertices.shape[1] != 3:
+        raise InputError(f"vertices must have shape (n, 3), got {vertices.shape}")
+    if elements.ndim != 2 or elements.shape[1] not in REFERENCE_ELEMENTS:
+        raise InputError(f"elements must have shape (e, 4) or (e, 8), got {elements.shape}")
+    if not len(vertices) or not len(elements):
+        raise EmptyMeshError(f"a mesh of {len(vertices)} vertices and {len(elements)} elements has no body")
+    if not np.issubdtype(elements.dtype, np.integer):
+        raise InputError(f"elements must be integers, got {elements.dtype}")
+    require_finite(vertices, "vertex positions")
+    outside = ((elements < 0) | (elements >= len(vertices))).any(axis=1)
+    if outside.any():
+        raise IndexRangeError(f"elements name vertices outside 0 to {len(vertices) - 1}", np.nonzero(outside)[0])
+    ordered = np.sort(elements, axis=1)
+    repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if repeated.any():
+        raise IndexRangeError("elements name the same vertex twice", np.nonzero(repeated)[0])
+    unused = np.ones(len(vertices), bool)
+    unused[elements] = False
+    if unused.any():
+        raise UnreferencedVertexError("vertices that no element uses", np.nonzero(unused)[0])
+
+
+def _positively_wound(vertices: np.ndarray, elements: np.ndarray) -> np.ndarray:
+    """Elements with positive volume everywhere; mirrored ones are rewound, others refused."""
+    reference = REFERENCE_ELEMENTS[elements.shape[1]]
+    determinants = np.linalg.det(_jacobians(vertices, elements, reference.stiffness))
+    volumes = determinants @ reference.stiffness.weights
+    corners = vertices[elements]
+    longest = np.linalg.norm(corners.max(axis=1) - corners.min(axis=1), axis=1)
+    flat = np.abs(volumes) <= FLATNESS * longest**3
+    if flat.any():
+        raise FlatElementError("elements without volume", np.nonzero(flat)[0])
+    tangled = (determinants.min(axis=1) <= 0.0) & (determinants.max(axis=1) >= 0.0)
+    if tangled.any():
+        raise InvertedElementError("elements turned inside out at a corner", np.nonzero(tangled)[0])
+    negative = volumes < 0.0
+    if negative.any():
+        elements = elements.copy()
+        elements[negative] = elements[negative][:, reference.mirrored]
+        notice(f"{negative.sum()} of {len(elements)} elements were wound the wrong way: rewound")
+    return elements
+
+
+def _faces(elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All faces of all elements, (e·faces, 3 or 4), element by element, and their sorted vertices."""
+    reference = REFERENCE_ELEMENTS[elements.shape[1]]
+    faces = elements[:, reference.faces].reshape(-1, reference.faces.shape[1])
+    return faces, np.sort(faces, axis=1)
+
+
+def _check_overlaps(elements: np.ndarray) -> None:
+    """Two elements on a face must lie on opposite sides of it.
+
+    Winding alone cannot tell a mirrored element (harmless) from one pushed through its neighbour;
+    the neighbours can: once all volumes are positive, the face they share must be seen in opposite
+    directions.
+    """
+    faces, keys = _faces(elements)
+    owner = np.repeat(np.arange(len(elements)), len(REFERENCE_ELEMENTS[elements.shape[1]].faces))
+    order = np.lexsort(keys.T)
+    same = (keys[order[1:]] == keys[order[:-1]]).all(axis=1)
+    crowded = np.nonzero(same[1:] & same[:-1])[0]
+    if crowded.size:
+        culprits = np.unique(owner[order[np.concatenate([crowded, crowded + 1, crowded + 2])]])
+        raise InvertedElementError("three or more elements share one face", culprits)
+    start = faces.argmin(axis=1)
+    following = np.take_along_axis(faces, ((start + 1) % faces.shape[1])[:, None], axis=1)[:, 0]
+    pairs = np.nonzero(same)[0]
+    one, other = order[pairs], order[pairs + 1]
+    overlapping = following[one] == following[other]
+    if overlapping.any():
+        culprits = np.unique(np.concatenate([owner[one[overlapping]], owner[other[overlapping]]]))
+        raise InvertedElementError("elements lie on the same side of the face they share", culprits)

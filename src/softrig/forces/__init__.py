@@ -1,0 +1,1 @@
+"""Reduced forces: the polynomial coefficients of StVK."""

@@ -1,0 +1,1 @@
+"""Files: meshes, models and pictures, in and out."""

@@ -1,0 +1,86 @@
+"""Pictures and animations to files, each replaced in one piece: a reader never sees half of one."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from softrig.errors import InputError
+
+# A threshold for each pixel of a 4×4 tile. It stays in place from frame to frame, where error diffusion
+# would crawl, and repeats, which compresses.
+_BAYER = np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) / 16.0 - 15.0 / 32.0
+_DITHER_LEVELS = 5.0
+
+
+def write_png(path: str | Path, image: np.ndarray) -> None:
+    """Write an (h, w, 3) uint8 picture."""
+    buffer = io.BytesIO()
+    _picture(image, 0).save(buffer, format="PNG", optimize=True)
+    replace_file(path, buffer.getvalue())
+
+
+def write_gif(path: str | Path, frames: Sequence[np.ndarray], fps: float) -> None:
+    """Write an endless animation of (h, w, 3) uint8 frames, at most 50 a second (browsers slow faster ones).
+
+    All frames share one palette, so colours do not flicker. GIF times are whole centiseconds: frames
+    differ by one where needed so that the total time is right. Equal neighbours become one longer frame.
+    """
+    if len(frames) == 0:
+        raise InputError("animation: no frames")
+    if not 0.0 < fps <= 50.0:
+        raise InputError(f"animation: {fps} frames a second is not within 0 … 50")
+    wrong = [i for i, frame in enumerate(frames) if np.shape(frame) != np.shape(frames[0])]
+    if wrong:
+        raise InputError("animation: frames differ in size from the first", wrong)
+    pictures = [_picture(frame, i) for i, frame in enumerate(frames)]
+    palette = _shared_palette(pictures)
+    ends = np.round(np.arange(1, len(frames) + 1) * (100.0 / fps)).astype(int)
+    durations = (10 * np.diff(ends, prepend=0)).tolist()
+    first, *rest = (_with_palette(picture, palette) for picture in pictures)
+    buffer = io.BytesIO()
+    first.save(
+        buffer, format="GIF", save_all=True, append_images=rest, duration=durations, loop=0, optimize=True
+    )
+    replace_file(path, buffer.getvalue())
+
+
+def replace_file(path: str | Path, content: bytes) -> None:
+    """Put `content` at `path` at once: written beside it under another name, then moved over it."""
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _picture(image: np.ndarray, index: int) -> Image.Image:
+    pixels = np.asarray(image)
+    if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or pixels.size == 0:
+        raise InputError(f"picture: {pixels.dtype} of shape {pixels.shape} is not uint8 (h, w, 3)", [index])
+    return Image.fromarray(np.ascontiguousarray(pixels))
+
+
+def _shared_palette(pictures: Sequence[Image.Image]) -> Image.Image:
+    """255 colours fitted to a dozen frames spread over the animation; one is left for "unchanged"."""
+    chosen = np.unique(np.linspace(0, len(pictures) - 1, 12).round().astype(int))
+    samples = np.concatenate([np.asarray(pictures[i])[::2, ::2].reshape(-1, 3) for i in chosen])
+    return Image.fromarray(samples[None]).quantize(255, method=Image.Quantize.MEDIANCUT, kmeans=2)
+
+
+def _with_palette(picture: Image.Image, palette: Image.Image) -> Image.Image:
+    pixels = np.asarray(picture).astype(np.float64)
+    height, width, _ = pixels.shape
+    pattern = np.tile(_BAYER, (height // 4 + 1, width // 4 + 1))[:height, :width, None]
+    dithered = np.clip(np.rint(pixels + _DITHER_LEVELS * pattern), 0, 255).astype(np.uint8)
+    return Image.fromarray(dithered).quantize(palette=palette, dither=Image.Dither.NONE)

@@ -1,0 +1,175 @@
+"""A reduced body without anchors: it flies, spins and deforms, all coupled (StVK05 App. D, Fig. 13)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from softrig.dynamics import Rayleigh, require_step, step_constants
+from softrig.errors import InputError
+from softrig.models.kernels import free_flight as kernel
+from softrig.models.reduced import ReducedBody
+from softrig.numerics.symmetric_tensors import pack
+
+CENTRE_FIELDS = 2
+"""The first fields of `rigid_products`: uniform, rest position."""
+
+
+class FreeFlight:
+    """Steps a freely flying `ReducedBody` with a fixed time step in seconds.
+
+    State: `centre` (3,) m, `rotation` (3, 3), `momentum` (3,) kg m/s, `angular_momentum` (3,) kg m²/s about the
+    centre of mass, and the modal `q`, `v`. Positions are centre + rotation · (X + Uq). Set forces
+    with `push`; they stay until `clear_forces`.
+    """
+
+    def __init__(
+        self,
+        model: ReducedBody,
+        step: float,
+        method: str = "newmark",
+        *,
+        damping: Rayleigh | None = None,
+        gravity: tuple[float, float, float] = (0.0, 0.0, 0.0),
+        iterations: int = 8,
+        tolerance: float = 1e-10,
+    ) -> None:
+        if model.rigid_products is None:
+            raise InputError("this body is anchored: simulate it with ReducedSimulation")
+        self.model = model
+        self.step_size = require_step(step)
+        self.damping = damping or Rayleigh()
+        self.iterations = iterations
+        self.gravity = np.array(gravity, dtype=np.float64)
+        self._constants = np.array(
+            [*step_constants(method, self.step_size), self.damping.mass, self.damping.stiffness, tolerance]
+        )
+        r = model.size
+        products = np.einsum("g,gabxy->abxy", model.density, model.rigid_products)
+        self.mass = float(products[0, 0, 0, 0])
+        """Total mass, kilogram."""
+        centres = products[0, :, 0, :] / self.mass
+        self._rest_centre, self._mode_centres = centres[1], centres[CENTRE_FIELDS:]
+        about_centre = products - self.mass * np.einsum("ax,by->abxy", centres, centres)
+        self._products = np.ascontiguousarray(about_centre[1:, 1:])
+        self._coefficients = model.flat_coefficients.copy()
+        # Modes measured from the centre of mass have this mass; elastic energy does not see a translation.
+        reduced = np.trace(self._products[1:, 1:], axis1=2, axis2=3)
+        s = r * (r + 1) // 2
+        self._coefficients[s : 2 * s] = pack(reduced)
+        self._reduced_mass = reduced
+        self.q, self.v, self._a = np.zeros(r), np.zeros(r), np.zeros(r)
+        self.rotation = np.eye(3)
+        self.centre = self._rest_centre.copy()
+        self.momentum, self.angular_momentum = np.zeros(3), np.zeros(3)
+        self.time = 0.0
+        self.resets = 0
+        self._force, self._thrust, self._torque = np.zeros(r), np.zeros(3), np.zeros(3)
+
+    @cached_property
+    def _modes(self) -> np.ndarray:
+        """(n, 3, r) modes measured from the centre of mass."""
+        return self.model.basis.reshape(-1, 3, self.model.size) - self._mode_centres.T
+
+    def spin(self, angular_velocity: np.ndarray) -> None:
+        """Set the body turning rigidly at `angular_velocity` (3,) rad/s in the world frame."""
+        J, _, h = self._inertia()
+        local = self.rotation.T @ np.asarray(angular_velocity, dtype=np.float64)
+        self.angular_momentum[:] = self.rotation @ (J @ local + self.v @ h)
+
+    def launch(self, velocity: np.ndarray) -> None:
+        """Set the velocity (3,) m/s of the centre of mass."""
+        self.momentum[:] = self.mass * np.asarray(velocity, dtype=np.float64)
+
+    @property
+    def angular_velocity(self) -> np.ndarray:
+        """(3,) rad/s, world frame."""
+        return self.rotation @ self._local_spin()
+
+    def push(self, vertices: np.ndarray, forces: np.ndarray) -> None:
+        """Add forces (k, 3), newton, world frame, at k vertices of the volume mesh."""
+        vertices, forces = np.atleast_1d(vertices), np.asarray(forces, dtype=np.float64).reshape(-1, 3)
+        local = forces @ self.rotation
+        arms = (self.positions()[vertices] - self.centre).reshape(-1, 3)
+        self._force += np.einsum("kxr,kx->r", self._modes[vertices], local)
+        self._thrust += forces.sum(axis=0)
+        self._torque += np.cross(arms, forces).sum(axis=0)
+
+    def clear_forces(self) -> None:
+        """Remove all pushes."""
+        for array in (self._force, self._thrust, self._torque):
+            array[:] = 0.0
+
+    def balance(self) -> None:
+        """Give the modes the acceleration that the present forces and spin ask for.
+
+        Call it after setting up a motion by hand: without it the first step starts from the last
+        acceleration (zero at first), an error of first order in the step.
+        """
+        kernel.balance(
+            self._coefficients, self._products, self._constants, self.q, self.v, self._a,
+            self.rotation, self.angular_momentum, self._force, self._torque,
+        )  # fmt: skip
+
+    def step(self) -> None:
+        """One step."""
+        h = self.step_size
+        before = self.momentum.copy()
+        self.momentum += h * (self._thrust + self.mass * self.gravity)
+        self.centre += 0.5 * h * (before + self.momentum) / self.mass
+        done = kernel.step(
+            self._coefficients, self._products, self._constants, h, self.q, self.v, self._a,
+            self.rotation, self.angular_momentum, self._force, self._torque, self.iterations,
+        )  # fmt: skip
+        if not done:
+            self.resets += 1
+            self.v[:] = 0.0
+            self._a[:] = 0.0
+        self.time += h
+
+    def run(self, steps: int) -> None:
+        """Many steps."""
+        for _ in range(steps):
+            self.step()
+
+    def positions(self) -> np.ndarray:
+        """(n, 3) vertices of the volume mesh in the world, metres."""
+        return self.centre + self._local() @ self.rotation.T
+
+    def velocities(self) -> np.ndarray:
+        """(n, 3) velocities of the vertices in the world, m/s."""
+        local = np.cross(self._local_spin(), self._local()) + self._modes @ self.v
+        return self.momentum / self.mass + local @ self.rotation.T
+
+    def surface_positions(self) -> np.ndarray:
+        """(m, 3) drawn vertices in the world, metres."""
+        positions = self.positions()
+        return positions if self.model.surface is None else self.model.surface.carry(positions)
+
+    def energy(self) -> float:
+        """Kinetic plus elastic energy, joule."""
+        J, _, h = self._inertia()
+        omega = self._local_spin()
+        kinetic = (
+            0.5 * self.momentum @ self.momentum / self.mass
+            + 0.5 * omega @ J @ omega
+            + omega @ (self.v @ h)
+            + 0.5 * self.v @ self._reduced_mass @ self.v
+        )
+        return float(kinetic) + self.model.energy(self.q)
+
+    def _local_spin(self) -> np.ndarray:
+        """(3,) angular velocity in the body frame, rad/s."""
+        omega = np.empty(3)
+        kernel.angular_velocity(self._products, self.q, self.v, self.rotation, self.angular_momentum, omega)
+        return omega
+
+    def _local(self) -> np.ndarray:
+        return self.model.vertices - self._rest_centre + self._modes @ self.q
+
+    def _inertia(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        r = self.model.size
+        J, J_modes, h = np.empty((3, 3)), np.empty((r, 3, 3)), np.empty((r, 3))
+        kernel.inertia_and_coupling(self._products, self.q, J, J_modes, h)
+        return J, J_modes, h

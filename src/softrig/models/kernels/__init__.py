@@ -1,0 +1,1 @@
+"""The compiled steps: flat arrays in, flat arrays out, nothing allocated."""

@@ -1,0 +1,1 @@
+"""Small dense and large sparse linear algebra that everything else stands on."""

@@ -1,0 +1,164 @@
+"""Sparse symmetric systems: direct solves and the lowest eigenpairs.
+
+Two solvers behind one door. SuperLU comes with SciPy and is always there. PARDISO (the optional
+`fast` extra) uses the symmetry and keeps its analysis while the pattern stays the same.
+"""
+
+from __future__ import annotations
+
+import weakref
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
+from threadpoolctl import threadpool_limits
+
+from softrig.errors import InputError, ModeCountError, SolverError
+
+SOLVERS = ("auto", "superlu", "pardiso")
+
+
+class SymmetricSolver(Protocol):
+    """A factorised symmetric matrix. `factorise` may be called again, best with the same pattern."""
+
+    def factorise(self, matrix: csr_array) -> None:
+        """Factorise; raises `SolverError` for a singular matrix (or an indefinite one, if declared definite)."""
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """Solve for one (n,) or many (n, m) right-hand sides."""
+
+
+def symmetric_solver(name: str = "auto", *, definite: bool = True) -> SymmetricSolver:
+    """The solver called `name`; "auto" is PARDISO where installed, SuperLU otherwise.
+
+    `definite` promises positive definite matrices. PARDISO is faster for it and notices a broken
+    promise; SuperLU does not care.
+    """
+    if name not in SOLVERS:
+        raise InputError(f"no sparse solver called {name!r}; there are {', '.join(SOLVERS)}")
+    installed = find_spec("pypardiso") is not None
+    if name == "pardiso" and not installed:
+        raise InputError("the pardiso solver needs the optional package: pip install 'softrig[fast]'")
+    if name == "pardiso" or (name == "auto" and installed):
+        return _Pardiso(definite)
+    return _SuperLU()
+
+
+class _SuperLU:
+    """SciPy's LU with an ordering for symmetric patterns."""
+
+    def __init__(self) -> None:
+        self._factor: Any = None
+
+    def factorise(self, matrix: csr_array) -> None:
+        _require_finite(matrix)
+        try:
+            self._factor = splu(
+                matrix.T, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.01, options={"SymmetricMode": True}
+            )
+        except RuntimeError as error:
+            raise SolverError(f"the sparse factorisation failed: {error}") from error
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        return self._factor.solve(np.ascontiguousarray(right))
+
+
+class _Pardiso:
+    """MKL PARDISO on the upper triangle; the analysis is kept while the pattern stays the same."""
+
+    def __init__(self, definite: bool) -> None:
+        from pypardiso import PyPardisoSolver
+
+        self._solver = PyPardisoSolver(mtype=2 if definite else -2)
+        self._pattern: tuple[np.ndarray, np.ndarray] | None = None
+        self._upper_entries = np.zeros(0, np.int64)
+        self._upper: Any = None
+        self._finalise = weakref.finalize(self, _release, self._solver)
+
+    def factorise(self, matrix: csr_array) -> None:
+        _require_finite(matrix)
+        if not self._same_pattern(matrix):
+            self._analyse(matrix)
+        self._upper.data[:] = matrix.data[self._upper_entries]
+        self._call(22, np.zeros(matrix.shape[0]))
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        return self._call(33, np.asfortranarray(right, dtype=np.float64))
+
+    def _same_pattern(self, matrix: csr_array) -> bool:
+        if self._pattern is None:
+            return False
+        indptr, indices = self._pattern
+        if indptr is matrix.indptr and indices is matrix.indices:
+            return True
+        return np.array_equal(indptr, matrix.indptr) and np.array_equal(indices, matrix.indices)
+
+    def _analyse(self, matrix: csr_array) -> None:
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        self._upper_entries = np.nonzero(matrix.indices >= rows)[0]
+        counts = np.bincount(rows[self._upper_entries], minlength=matrix.shape[0])
+        if not counts.all():  # PARDISO crashes on an empty row
+            raise SolverError("the matrix has an empty row: it is singular")
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        columns = matrix.indices[self._upper_entries].astype(np.int32)
+        data = matrix.data[self._upper_entries]
+        self._upper = csr_array((data, columns, indptr), shape=matrix.shape)
+        self._pattern = (matrix.indptr, matrix.indices)
+        self._call(11, np.zeros(matrix.shape[0]))
+
+    def _call(self, phase: int, right: np.ndarray) -> np.ndarray:
+        from pypardiso.pardiso_wrapper import PyPardisoError
+
+        self._solver.set_phase(phase)
+        try:
+            return self._solver._call_pardiso(self._upper, right)
+        except PyPardisoError as error:
+            if phase != 33:
+                self._pattern = None
+            reason = "is not positive definite" if error.value == -4 else f"gave PARDISO error {error.value}"
+            raise SolverError(f"the sparse factorisation failed: the matrix {reason}") from error
+
+
+def _release(solver: Any) -> None:
+    solver.free_memory(everything=True)
+
+
+def _require_finite(matrix: csr_array) -> None:
+    if not np.isfinite(matrix.data).all():
+        raise SolverError("the matrix holds NaN or infinity")
+
+
+def lowest_eigenpairs(
+    stiffness: csr_array, mass: csr_array, count: int, *, shift: float = 0.0, solver: str = "auto"
+) -> tuple[np.ndarray, np.ndarray]:
+    """The `count` eigenpairs of K x = λ M x nearest above `shift`: (count,), (n, count), mass-orthonormal.
+
+    Shift-invert Lanczos on one factorisation. `shift` < 0 makes a singular K definite. The start
+    vector is fixed, so the result is repeatable.
+    """
+    size = stiffness.shape[0]
+    if count > size:
+        raise ModeCountError(f"{count} eigenpairs asked of a matrix of {size} rows")
+    if 3 * count >= size:  # Lanczos needs room; a dense solve of so small a matrix is cheap
+        values, vectors = eigh(stiffness.toarray(), mass.toarray())
+        return values[:count], _with_fixed_signs(vectors[:, :count])
+    shifted = stiffness if shift == 0.0 else csr_array(stiffness - shift * mass)
+    factor = symmetric_solver(solver)
+    with threadpool_limits(1, user_api="blas"):  # small products: threads only cost
+        factor.factorise(shifted)
+        inverse = LinearOperator((size, size), matvec=factor.solve, dtype=np.float64)
+        start = np.random.default_rng(0).standard_normal(size)
+        try:
+            values, vectors = eigsh(stiffness, count, mass, sigma=shift, OPinv=inverse, v0=start, tol=1e-12)
+        except ArpackError as error:
+            raise SolverError(f"the eigensolver failed: {error}") from error
+    order = np.argsort(values)
+    return values[order], _with_fixed_signs(vectors[:, order])
+
+
+def _with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
+    """An eigensolver leaves the sign open: make the largest entry of each column positive, for repeatability."""
+    return vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])])

@@ -1,0 +1,24 @@
+"""Pictures of meshes without a display: a small rasteriser, colour maps, strips and plots."""
+
+from softrig.render.colour import diverging, luminance, sequential
+from softrig.render.compose import colour_bar, label, strip
+from softrig.render.picture import render
+from softrig.render.plot import Series, line_plot
+from softrig.render.scene import Background, Camera, Ground, Light, Mesh
+
+__all__ = [
+    "Background",
+    "Camera",
+    "Ground",
+    "Light",
+    "Mesh",
+    "Series",
+    "colour_bar",
+    "diverging",
+    "label",
+    "line_plot",
+    "luminance",
+    "render",
+    "sequential",
+    "strip",
+]
