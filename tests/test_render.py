@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 
 from softrig.errors import EmptyMeshError, IndexRangeError, InputError, NotFiniteError
-from softrig.io.images import replace_file, write_gif, write_png
+from softrig.files import write_bytes
+from softrig.io.images import write_gif, write_png
 from softrig.render import (
     Background,
     Camera,
@@ -301,9 +302,9 @@ def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch) -> None:
         with pytest.raises(OSError, match="disk full"):
             write_gif(path, frames(3), fps=10.0)
     with monkeypatch.context() as patch:
-        patch.setattr("softrig.io.images.os.fsync", fail)
+        patch.setattr("softrig.files.os.fsync", fail)
         with pytest.raises(OSError, match="disk full"):
-            replace_file(path, b"half")
+            write_bytes(path, b"half")
     with pytest.raises(InputError):
         write_png(path, np.zeros((4, 4), np.uint8))
     assert path.read_bytes() == before

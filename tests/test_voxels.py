@@ -67,9 +67,7 @@ def random_soup():
 
 @pytest.mark.filterwarnings("ignore::softrig.errors.Notice")
 @pytest.mark.parametrize("resolution", [1, 7, 24])
-@pytest.mark.parametrize(
-    "soup", [box(), sphere(), wavy_sheet(), random_soup()], ids=["box", "ball", "sheet", "soup"]
-)
+@pytest.mark.parametrize("soup", [box(), sphere(), wavy_sheet(), random_soup()], ids=["box", "ball", "sheet", "soup"])
 def test_every_vertex_is_carried_exactly(soup, resolution):
     vertices, triangles = soup
     assert_carried(voxelise(vertices, triangles, resolution=resolution), vertices)
@@ -102,7 +100,8 @@ def test_volume_of_a_ball_converges_at_first_order():
     vertices, triangles = sphere()
     exact = 4.0 / 3.0 * np.pi
     resolutions = np.array([20, 40, 80])
-    volumes = [voxelise(vertices, triangles, resolution=r).mesh.volumes.sum() for r in resolutions]
+    voxelised = [voxelise(vertices, triangles, resolution=r) for r in resolutions]
+    volumes = [len(voxels.cells) * voxels.voxel_size**3 for voxels in voxelised]
     errors = np.array(volumes) - exact
     assert (errors > 0.0).all()
     slope = np.polyfit(np.log(1.0 / resolutions), np.log(errors), 1)[0]
@@ -213,6 +212,21 @@ def test_flipped_orientation_changes_nothing():
     assert cell_set(flipped) == cell_set(voxelise(vertices, triangles, resolution=14))
 
 
+def test_rooms_and_cells_fill_alike(monkeypatch):
+    """The short way for closed soups (one question a room) gives what asking every cube gives."""
+    soup = joined(sphere(stacks=16, slices=32), sphere(radius=0.6, stacks=12, slices=24))
+    by_rooms = voxelise(*soup, resolution=18)
+    monkeypatch.setattr("softrig.meshing.voxels._is_closed", lambda faces: False)
+    assert cell_set(voxelise(*soup, resolution=18)) == cell_set(by_rooms)
+
+
+def test_a_cavity_stays_empty():
+    outer, (vertices, triangles) = sphere(stacks=16, slices=32), sphere(radius=0.6, stacks=12, slices=24)
+    hollow = voxelise(*joined(outer, (vertices, triangles[:, ::-1])), resolution=18)
+    assert (9, 9, 9) not in cell_set(hollow)
+    assert (9, 9, 9) in cell_set(voxelise(*outer, resolution=18))
+
+
 def test_two_interpenetrating_boxes_fill_their_union():
     voxels = voxelise(*joined(box(), box(low=(0.55, 0.55, 0.55), high=(1.5, 1.5, 1.5))), resolution=15)
     centres = voxels.origin + voxels.voxel_size * (voxels.cells + 0.5)
@@ -321,6 +335,8 @@ def test_bad_fineness_is_refused():
         voxelise(vertices, triangles, voxel_size=1e-300)
     with pytest.raises(InputError, match="limit"):
         voxelise(vertices, triangles, bricks=10**12)
+    with pytest.raises(InputError, match="8000000 bricks are above the limit"):
+        voxelise(vertices, triangles, resolution=200)
     for nothing in ({}, {"resolution": 3, "bricks": 7}):
         with pytest.raises(InputError, match="exactly one"):
             voxelise(vertices, triangles, **nothing)

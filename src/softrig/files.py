@@ -30,3 +30,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Put `content` at `path`, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)

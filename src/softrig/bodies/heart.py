@@ -15,7 +15,7 @@ RESOLUTION = 48
 CENTIMETRE = 0.01
 SPACING = 0.152
 CUT_DEPTH = 0.5
-WALL = 0.24
+WALL = 0.3
 FAR = 1.0
 """Centimetres: wider than any blend and any detail."""
 
@@ -94,7 +94,7 @@ CORONARIES = (
 
 
 def heart() -> Soup:
-    """The heart, thirteen centimetres or so, seen from the front along +y; hung by its vessels."""
+    """The heart, fifteen centimetres high with its vessels, seen from the front along +y; hung by its vessels."""
     vertices, triangles = skin(_field, np.array([-5.6, -4.8, -6.2]), np.array([5.2, 5.0, 10.4]), SPACING)
     piece = Piece(CENTIMETRE * vertices, triangles, _colours(vertices))
     held = AnchorBox((-0.1, -0.1, 0.079), (0.1, 0.1, 0.12))
@@ -109,9 +109,9 @@ def _field(points: np.ndarray) -> np.ndarray:
     detailed, place = distance[near], points[near]
     for organ in VESSELS:
         if organ.cut:
-            detailed = smooth_cut(detailed, _hollow(organ, place), 0.2)
+            detailed = smooth_cut(detailed, _hollow(organ, place), 0.25)
     for course in _coronary_courses():
-        detailed = smooth_union(detailed, limb(place, course, _slimming(course), FAR), 0.22)
+        detailed = smooth_union(detailed, limb(place, course, _slimming(course), FAR), 0.4)
     distance[near] = detailed
     return distance
 
@@ -129,7 +129,7 @@ def _solid(organ: Organ, points: np.ndarray) -> np.ndarray:
     if not organ.cut:
         return distance
     end, outward = _mouth(organ)
-    return smooth_cut(distance, -((points - end) @ outward), 0.2)
+    return smooth_cut(distance, -((points - end) @ outward), 0.25)
 
 
 def _hollow(organ: Organ, points: np.ndarray) -> np.ndarray:
@@ -152,16 +152,14 @@ def _coronary_courses() -> tuple[np.ndarray, ...]:
     """(k, 3) smooth courses of the coronaries on the surface of the body."""
     courses = []
     for knots in CORONARIES:
-        fine = CubicSpline(np.arange(len(knots)), np.array(knots))(
-            np.linspace(0, len(knots) - 1, 5 * len(knots))
-        )
+        fine = CubicSpline(np.arange(len(knots)), np.array(knots))(np.linspace(0, len(knots) - 1, 5 * len(knots)))
         courses.append(onto_surface(_body, fine, 0.4, rounds=8))
     return tuple(courses)
 
 
 def _slimming(course: np.ndarray) -> np.ndarray:
     """(k,) radii of a coronary, centimetres: slimmer towards its end."""
-    return np.linspace(0.22, 0.14, len(course))
+    return np.linspace(0.24, 0.17, len(course))
 
 
 def _colours(points: np.ndarray) -> np.ndarray:

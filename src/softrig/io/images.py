@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 from PIL import Image
 
 from softrig.errors import InputError
+from softrig.files import write_bytes
 
 # A threshold for each pixel of a 4×4 tile. It stays in place from frame to frame, where error diffusion
 # would crawl, and repeats, which compresses.
@@ -22,7 +22,7 @@ def write_png(path: str | Path, image: np.ndarray) -> None:
     """Write an (h, w, 3) uint8 picture."""
     buffer = io.BytesIO()
     _picture(image, 0).save(buffer, format="PNG", optimize=True)
-    replace_file(path, buffer.getvalue())
+    write_bytes(path, buffer.getvalue())
 
 
 def write_gif(path: str | Path, frames: Sequence[np.ndarray], fps: float) -> None:
@@ -44,24 +44,8 @@ def write_gif(path: str | Path, frames: Sequence[np.ndarray], fps: float) -> Non
     durations = (10 * np.diff(ends, prepend=0)).tolist()
     first, *rest = (_with_palette(picture, palette) for picture in pictures)
     buffer = io.BytesIO()
-    first.save(
-        buffer, format="GIF", save_all=True, append_images=rest, duration=durations, loop=0, optimize=True
-    )
-    replace_file(path, buffer.getvalue())
-
-
-def replace_file(path: str | Path, content: bytes) -> None:
-    """Put `content` at `path` at once: written beside it under another name, then moved over it."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    first.save(buffer, format="GIF", save_all=True, append_images=rest, duration=durations, loop=0, optimize=True)
+    write_bytes(path, buffer.getvalue())
 
 
 def _picture(image: np.ndarray, index: int) -> Image.Image:

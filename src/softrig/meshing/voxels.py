@@ -21,7 +21,10 @@ from softrig.meshing.boxes import BRICK_CORNERS
 from softrig.meshing.overlap import mark_touched_cells
 
 MOST_CELLS = 1 << 26
-"""Largest grid in cells, kept or not. Labelling it takes about 600 MB; beyond, `voxelise` refuses."""
+"""Largest grid in cubes, kept or not: labelling its rooms takes about half a gigabyte."""
+
+MOST_BRICKS = 1 << 21
+"""Most bricks: checking and integrating over them takes about two kilobytes each."""
 
 WINDING_BATCH = 1 << 20
 """Winding numbers asked for at once: bounds the memory of a fine grid."""
@@ -81,6 +84,8 @@ def voxelise(
         resolution = resolution_for_bricks(points, faces, bricks)
     grid = _grid_around(points[np.unique(faces)], resolution, voxel_size)
     kept = _kept_cells(points, faces, grid)
+    if (count := int(np.count_nonzero(kept))) > MOST_BRICKS:
+        raise InputError(f"{count} bricks are above the limit of {MOST_BRICKS}: use larger cubes")
     cells = np.argwhere(kept).astype(np.int32)
     mesh = _brick_mesh(cells, grid)
     parts = _face_connected_parts(kept, cells)
@@ -95,8 +100,8 @@ def resolution_for_bricks(vertices: np.ndarray, triangles: np.ndarray, bricks: i
     """
     if bricks < 1:
         raise InputError(f"a body needs at least one brick, not {bricks}")
-    if bricks > MOST_CELLS:
-        raise InputError(f"{bricks} bricks are above the limit of {MOST_CELLS} cubes")
+    if bricks > MOST_BRICKS:
+        raise InputError(f"{bricks} bricks are above the limit of {MOST_BRICKS}")
     points, faces = _checked_soup(vertices, triangles)
     counted: dict[int, int] = {}
 
@@ -130,9 +135,7 @@ def _checked_soup(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndarr
     require_finite(points, "soup vertices")
     outside = ((faces < 0) | (faces >= len(points))).any(axis=1)
     if outside.any():
-        raise IndexRangeError(
-            f"triangles name vertices outside 0 to {len(points) - 1}", np.nonzero(outside)[0]
-        )
+        raise IndexRangeError(f"triangles name vertices outside 0 to {len(points) - 1}", np.nonzero(outside)[0])
     return points, np.ascontiguousarray(faces, dtype=np.int64)
 
 
@@ -228,9 +231,7 @@ def _fill_cells(points: np.ndarray, faces: np.ndarray, kept: np.ndarray) -> None
         flat[batch] = _wound_around(points, faces, batch, kept.shape)
 
 
-def _wound_around(
-    points: np.ndarray, faces: np.ndarray, cells: np.ndarray, shape: tuple[int, ...]
-) -> np.ndarray:
+def _wound_around(points: np.ndarray, faces: np.ndarray, cells: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Which of `cells` (flat numbers) have a winding number beyond a half, of either sign."""
     import igl
 
@@ -243,9 +244,7 @@ def _wound_around(
 def _brick_mesh(cells: np.ndarray, grid: _Grid) -> VolumeMesh:
     lattice = np.array(grid.counts) + 1
     corners = cells[:, None, :].astype(np.int64) + BRICK_CORNERS
-    used, bricks = np.unique(
-        np.ravel_multi_index(tuple(np.moveaxis(corners, -1, 0)), lattice), return_inverse=True
-    )
+    used, bricks = np.unique(np.ravel_multi_index(tuple(np.moveaxis(corners, -1, 0)), lattice), return_inverse=True)
     places = np.stack(np.unravel_index(used, lattice), axis=1)
     return VolumeMesh.build(grid.origin + grid.size * places, bricks.reshape(-1, 8).astype(np.int32))
 

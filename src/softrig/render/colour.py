@@ -117,9 +117,7 @@ def _table(name: str) -> np.ndarray:
     if name == "diverging":  # white stays in the middle although the red arm is longer
         middle = travelled[int(np.argmax(curve[:, 0]))]
         half = STEPS // 2
-        even = np.concatenate(
-            [np.linspace(0.0, middle, half), np.linspace(middle, travelled[-1], STEPS - half)]
-        )
+        even = np.concatenate([np.linspace(0.0, middle, half), np.linspace(middle, travelled[-1], STEPS - half)])
     lab = np.stack([np.interp(even, travelled, curve[:, k]) for k in range(3)], axis=1)
     return srgb((lab @ _LMS_FROM_OKLAB.T) ** 3 @ _LINEAR_FROM_LMS.T)
 

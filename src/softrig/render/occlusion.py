@@ -26,9 +26,7 @@ def tap_spiral() -> np.ndarray:
 
 
 @kernel
-def occlusion(
-    depth: np.ndarray, normals: np.ndarray, lens: Lens, radius: float, spiral: np.ndarray
-) -> np.ndarray:
+def occlusion(depth: np.ndarray, normals: np.ndarray, lens: Lens, radius: float, spiral: np.ndarray) -> np.ndarray:
     """(height, width) share of the sky that is open, 0 … 1.
 
     depth    (height, width) m along the line of sight, 0 where nothing is

@@ -77,9 +77,7 @@ def render(
     )
 
 
-def _surface(
-    meshes: Sequence[Mesh], camera: Camera, axes: np.ndarray, lens: Lens
-) -> tuple[np.ndarray, Surface]:
+def _surface(meshes: Sequence[Mesh], camera: Camera, axes: np.ndarray, lens: Lens) -> tuple[np.ndarray, Surface]:
     """All meshes as one: (v, 3) points in camera axes (m), and what the kernels want to know."""
     points = np.concatenate([(mesh.vertices - camera.eye) @ axes.T for mesh in meshes])
     starts = np.cumsum([0] + [len(mesh.vertices) for mesh in meshes])
@@ -91,9 +89,7 @@ def _surface(
     faces = np.cross(c - a, b - a)  # right, upward, forward is left-handed: the product turns round
     faces /= np.maximum(np.linalg.norm(faces, axis=1), 1e-300)[:, None]
     x, y, z = points.T
-    homogeneous = np.stack(
-        [lens.focal * x + lens.centre_x * z, lens.centre_y * z - lens.focal * y, z], axis=1
-    )
+    homogeneous = np.stack([lens.focal * x + lens.centre_x * z, lens.centre_y * z - lens.focal * y, z], axis=1)
     return points, Surface(
         positions=points,
         points=homogeneous,

@@ -82,9 +82,7 @@ def line_plot(
     return "\n".join(parts)
 
 
-def _axis(
-    values: Sequence[np.ndarray], start: float, end: float, logarithmic: bool, most: int, label: str
-) -> _Axis:
+def _axis(values: Sequence[np.ndarray], start: float, end: float, logarithmic: bool, most: int, label: str) -> _Axis:
     low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
     if logarithmic:
         if low <= 0.0:
@@ -146,31 +144,23 @@ def _grid(x_axis: _Axis, y_axis: _Axis) -> list[str]:
 def _words(title: str, x_label: str, y_label: str, x_axis: _Axis, y_axis: _Axis, height: int) -> list[str]:
     parts = []
     if title:
-        parts.append(
-            f'<text x="{x_axis.start:.1f}" y="24" font-size="15" font-weight="600">{escape(title)}</text>'
-        )
+        parts.append(f'<text x="{x_axis.start:.1f}" y="24" font-size="15" font-weight="600">{escape(title)}</text>')
     if x_label:
         middle = 0.5 * (x_axis.start + x_axis.end)
-        parts.append(
-            f'<text x="{middle:.1f}" y="{height - 10}" text-anchor="middle">{escape(x_label)}</text>'
-        )
+        parts.append(f'<text x="{middle:.1f}" y="{height - 10}" text-anchor="middle">{escape(x_label)}</text>')
     if y_label:
         middle = 0.5 * (y_axis.start + y_axis.end)
         parts.append(
-            f'<text transform="translate(16 {middle:.1f}) rotate(-90)" text-anchor="middle">'
-            f"{escape(y_label)}</text>"
+            f'<text transform="translate(16 {middle:.1f}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>'
         )
     return parts
 
 
 def _line(line: Series, colour: str, x_axis: _Axis, y_axis: _Axis) -> str:
-    points = " ".join(
-        f"{x:.1f},{y:.1f}" for x, y in zip(x_axis.pixel(line.x), y_axis.pixel(line.y), strict=True)
-    )
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(x_axis.pixel(line.x), y_axis.pixel(line.y), strict=True))
     dashes = ' stroke-dasharray="6 4"' if line.dashed else ""
     return (
-        f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" '
-        f'stroke-linejoin="round"{dashes}/>'
+        f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" stroke-linejoin="round"{dashes}/>'
     )
 
 
@@ -184,8 +174,7 @@ def _legend(series: Sequence[Series], x_axis: _Axis, y_axis: _Axis) -> list[str]
     boxes += [(x, y_axis.start - high - 6) for x, _ in boxes]
     x, y = min(boxes, key=lambda box: _points_inside(series, x_axis, y_axis, box, (wide, high)))
     parts = [
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high}" rx="4" '
-        'fill="#fff" fill-opacity="0.85"/>'
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high}" rx="4" fill="#fff" fill-opacity="0.85"/>'
     ]
     for i, line in enumerate(series):
         middle = y + 13 + 18 * i

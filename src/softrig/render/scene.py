@@ -195,9 +195,7 @@ def _triangles(values: np.ndarray, vertex_count: int) -> np.ndarray:
         raise InputError(f"mesh triangles: {given.dtype} of shape {given.shape} is not integer (n, 3)")
     outside = ((given < 0) | (given >= vertex_count)).any(axis=1)
     if outside.any():
-        raise IndexRangeError(
-            f"mesh triangles: vertex index outside 0 … {vertex_count - 1}", np.nonzero(outside)[0]
-        )
+        raise IndexRangeError(f"mesh triangles: vertex index outside 0 … {vertex_count - 1}", np.nonzero(outside)[0])
     return np.ascontiguousarray(given, dtype=np.int64)
 
 

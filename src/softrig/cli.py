@@ -1,0 +1,77 @@
+"""The command line. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softrig.version import __version__
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Soft tissue for rigged characters, in real time.")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"softrig {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write into.")] = Path("demo"),
+    modes: Annotated[int, typer.Option(min=2, max=40, help="Modes of the reduced model.")] = 15,
+    seconds: Annotated[float, typer.Option(min=0.5, max=60.0, help="Length of the drop, seconds.")] = 5.0,
+) -> None:
+    """Reduce a footbridge of about 5,900 bricks, drop a crate on it, write pictures and a report."""
+    typer.echo("Compiling takes about half a minute the first time; the result is kept.", err=True)
+    from softrig.demo import run_demo
+
+    result = run_demo(output, modes=modes, seconds=seconds)
+    typer.echo(
+        f"{result.bricks:,} bricks reduced to {result.modes} modes; a step takes {1e6 * result.step.median:.1f} µs."
+    )
+    error = 100.0 * (result.static_reduced / result.static_full - 1.0)
+    typer.echo(
+        f"Deflection under the crate: {1e3 * result.static_reduced:.1f} mm reduced, "
+        f"{1e3 * result.static_full:.1f} mm full ({error:+.1f} %)."
+    )
+    for path in result.files:
+        typer.echo(f"  {path}")
+
+
+@app.command()
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(help="Which ones; all by default.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the records.")] = Path("bench"),
+) -> None:
+    """Measure this machine and print ours beside the published and the peers' figures."""
+    from softrig.bench import run_benches
+
+    run_benches(names or [], output)
+    typer.echo(f"Records (JSON and Markdown) are in {output}.")
+
+
+def main() -> None:
+    """Run the command line; softrig's own errors become one line and exit code 1."""
+    from softrig.errors import SoftrigError
+
+    try:
+        app()
+    except SoftrigError as error:
+        typer.echo(f"softrig: {error}", err=True)
+        sys.exit(1)
+    except OSError as error:
+        typer.echo(f"softrig: {error.strerror or error}: {error.filename or ''}", err=True)
+        sys.exit(1)

@@ -1,0 +1,53 @@
+"""Shared fixtures: small distorted bodies of both elements, and a finite-difference derivative."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from softrig.fem.material import Material
+from softrig.fem.meshes import VolumeMesh
+from softrig.meshing import box_bricks, box_tets
+
+BOXES = {"tet": box_tets, "brick": box_bricks}
+
+
+@pytest.fixture(scope="session")
+def slope():
+    """The derivative at 0 of a function of one number, by five points: the error is O(step⁴)."""
+
+    def five_point_slope(function, step=1e-3):
+        near = function(step) - function(-step)
+        far = function(2.0 * step) - function(-2.0 * step)
+        return (8.0 * near - far) / (12.0 * step)
+
+    return five_point_slope
+
+
+@pytest.fixture(scope="session")
+def distorted_box():
+    """A box of the named element whose vertices are moved at random, all of them or the interior ones."""
+
+    def build(element, counts=(2, 2, 2), *, seed=0, interior_only=False):
+        lengths = np.array([1.2, 0.9, 1.0])
+        box = BOXES[element](lengths, counts)
+        moves = np.random.default_rng(seed).uniform(-0.15, 0.15, box.vertices.shape) * lengths / counts
+        if interior_only:
+            moves[np.unique(box.boundary_faces)] = 0.0
+        return VolumeMesh.build(box.vertices + moves, box.elements)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def varied_material():
+    """A material with other λ, μ and ρ in every element of a mesh."""
+
+    def build(mesh, seed=1):
+        rng = np.random.default_rng(seed)
+        count = len(mesh.elements)
+        return Material(
+            young=rng.uniform(1.0, 3.0, count), poisson=rng.uniform(0.1, 0.4, count), density=rng.uniform(1, 2, count)
+        )
+
+    return build
