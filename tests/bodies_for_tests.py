@@ -28,13 +28,17 @@ def beam(
     free: bool = False,
     material: Material = RUBBER,
     groups: int = 1,
+    solver: str = "superlu",
     **options: str,
 ) -> FullBody:
-    """A box with three different sides, held at x = 0 unless `free`; `groups` slices along x."""
+    """A box with three different sides, held at x = 0 unless `free`; `groups` slices along x.
+
+    SuperLU by default: for so small a body PARDISO takes longer to load than to solve.
+    """
     mesh = BOXES[kind](lengths, counts)
     if groups > 1:
         mesh = sliced(mesh, groups)
-    return FullBody(mesh, material, fixed=None if free else mesh.vertices[:, 0] == 0.0, **options)
+    return FullBody(mesh, material, fixed=None if free else mesh.vertices[:, 0] == 0.0, solver=solver, **options)
 
 
 def sliced(mesh: VolumeMesh, groups: int) -> VolumeMesh:

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from bodies_for_tests import beam, mass_norm, relative, slopes, tip_load
 from scipy.integrate import solve_ivp
 from scipy.linalg import eigh
 
+from bodies_for_tests import beam, mass_norm, relative, slopes, tip_load
 from softrig.bases.derivatives import derivative_basis
 from softrig.bases.modes import linear_modes
 from softrig.dynamics import (
@@ -45,19 +45,17 @@ def true_motion(body, start, damping, force, duration):
         damped = damping.mass * body.mass_times(v) + damping.stiffness * (stiffness @ v)
         return np.concatenate([v, body.solve_mass(force(time) - internal - damped)])
 
-    end = solve_ivp(
-        rates, (0.0, duration), np.concatenate([start.q, start.v]), method="DOP853", rtol=1e-11, atol=1e-13
-    )
+    end = solve_ivp(rates, (0.0, duration), np.concatenate([start.q, start.v]), method="DOP853", rtol=1e-11, atol=1e-13)
     return end.y[:size, -1]
 
 
 @pytest.mark.parametrize("damping", [Rayleigh(), DAMPING], ids=["undamped", "damped"])
 @pytest.mark.parametrize(
     ("method", "order", "coarsest"),
-    [("newmark", 2, 30), ("backward-euler", 1, 100), ("central-differences", 2, 48)],
+    [("newmark", 2, 30), ("backward-euler", 1, 60), ("central-differences", 2, 48)],
 )
 def test_methods_converge_to_the_true_motion_with_their_order(method, order, coarsest, damping):
-    body = beam(lengths=(1.0, 0.3, 0.25), counts=(2, 1, 1), mass="lumped", solver="superlu")
+    body = beam(lengths=(1.0, 0.3, 0.25), counts=(2, 1, 1), mass="lumped")
     start, force, duration = bent_start(body), swaying_force(body), 0.15
     truth = true_motion(body, start, damping, force, duration)
     errors = []
@@ -140,7 +138,7 @@ def test_backward_euler_only_ever_loses_energy(swinging):
 @pytest.mark.parametrize("mode", [0, 3])
 @pytest.mark.parametrize("damping", [Rayleigh(mass=1.5), Rayleigh(stiffness=0.004), Rayleigh(0.7, 0.003)])
 def test_a_linear_mode_decays_at_its_damping_ratio(damping, mode):
-    body = beam(solver="superlu")
+    body = beam()
     modes = linear_modes(body, 4)
     omega, shape = np.sqrt(modes.eigenvalues[mode]), modes.shapes[:, mode]
     ratio = 0.5 * (damping.mass / omega + damping.stiffness * omega)
@@ -182,7 +180,7 @@ def test_unphysical_damping_raises(make):
 
 @pytest.mark.parametrize("mode", [0, 1, 5])
 def test_a_small_swing_has_the_frequency_of_its_linear_mode(mode):
-    body = beam("tets", solver="superlu")
+    body = beam("tets")
     modes = linear_modes(body, 6)
     omega, shape = np.sqrt(modes.eigenvalues[mode]), modes.shapes[:, mode]
     step, steps = 2.0 * np.pi / omega / 60, 150

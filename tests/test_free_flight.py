@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from bodies_for_tests import beam, momenta, slopes, tip
 from scipy.integrate import solve_ivp
 
+from bodies_for_tests import beam, momenta, slopes, tip
 from softrig.bases.derivatives import derivative_basis
 from softrig.bases.modes import linear_modes
 from softrig.dynamics import Integrator, Rayleigh, State
@@ -58,7 +58,7 @@ def test_both_momenta_are_conserved_while_spinning_and_vibrating(kind, mass, met
 
 def test_velocities_are_the_rates_of_positions():
     errors = []
-    for step in (4e-3, 2e-3, 1e-3):
+    for step in (2e-3, 1e-3, 5e-4):
         flight = flying(beam(free=True), step=step)
         flight.run(round(0.1 / step) - 1)
         before = flight.positions()
@@ -66,7 +66,7 @@ def test_velocities_are_the_rates_of_positions():
         velocities = flight.velocities()
         flight.step()
         errors.append(float(np.abs((flight.positions() - before) / (2.0 * step) - velocities).max()))
-    assert errors[-1] < 1e-3
+    assert errors[-1] < 3e-3 * np.abs(velocities).max()
     assert (np.abs(slopes(errors) - 2.0) < 0.3).all(), slopes(errors)
 
 
@@ -80,7 +80,7 @@ def kinetic_plus_elastic(body, flight) -> float:
 def test_energy_is_that_of_the_full_body_and_drifts_with_the_step_squared():
     body = beam(free=True)
     drifts = []
-    for step in (4e-3, 2e-3, 1e-3):
+    for step in (2e-3, 1e-3, 5e-4):
         flight = flying(body, step=step, tolerance=1e-12, iterations=20)
         start = flight.energy()
         assert start == pytest.approx(kinetic_plus_elastic(body, flight), rel=1e-9)
@@ -169,7 +169,7 @@ def test_a_push_does_work_on_the_body():
     """Energy gained = ∫ force · velocity of the pushed vertices: modal, turning and carrying parts together."""
     body = beam(free=True)
     flight = flying(body, step=2.5e-4)
-    corner, force = tip(body)[:1], np.array([[3.0, -4.0, 5.0]])
+    corner, force = tip(body)[:1], np.array([[30.0, -40.0, 50.0]])
     start, work = flight.energy(), 0.0
     for _ in range(400):
         flight.clear_forces()
@@ -202,21 +202,27 @@ def plain_flight(body, steps):
     return flight
 
 
-def full_trajectory(body, flight, duration, steps):
-    """The unreduced body from the same positions and velocities; (n, 3) positions at the end."""
-    start = State(
-        body.restrict(flight.positions() - body.mesh.vertices), body.restrict(flight.velocities()), np.zeros(body.size)
-    )
-    integrator = Integrator(body, duration / steps, tolerance=1e-11)
-    state, _ = integrator.run(integrator.start(start, np.zeros(body.size)), steps, np.zeros(body.size))
-    return body.mesh.vertices + body.expand(state.q)
+def same_start(body, flight) -> State:
+    """The unreduced body where the flight is."""
+    moved = body.restrict(flight.positions() - body.mesh.vertices)
+    return State(moved, body.restrict(flight.velocities()), np.zeros(body.size))
+
+
+def true_positions(body, start, duration) -> np.ndarray:
+    """(n, 3) where an eighth-order Runge–Kutta of M q̈ + R(q) = 0 takes the unreduced body."""
+    size = body.size
+    end = solve_ivp(
+        lambda _, y: np.concatenate([y[size:], -body.solve_mass(body.force(y[:size]))]),
+        (0.0, duration), np.concatenate([start.q, start.v]), method="DOP853", rtol=1e-11, atol=1e-13,
+    )  # fmt: skip
+    return body.mesh.vertices + body.expand(end.y[:size, -1])
 
 
 @pytest.mark.parametrize("mass", ["consistent", "lumped"])
 def test_with_all_modes_it_converges_to_the_unreduced_body(mass):
     body = beam(lengths=(1.0, 0.7, 0.5), counts=(1, 1, 1), free=True, mass=mass, solver="superlu")
     model = reduce_body(body, linear_modes(body, body.size - 6).shapes)
-    wanted = full_trajectory(body, set_off(FreeFlight(model, 1.0)), 0.25, 4000)
+    wanted = true_positions(body, same_start(body, set_off(FreeFlight(model, 1.0))), 0.25)
     errors = []
     for steps in (50, 100, 200, 400):
         flight = set_off(FreeFlight(model, 0.25 / steps, iterations=30, tolerance=1e-13))
@@ -229,24 +235,27 @@ def test_with_all_modes_it_converges_to_the_unreduced_body(mass):
 
 
 def test_a_reduced_beam_stays_close_to_the_unreduced_one():
-    body = beam(free=True, material=Material(young=4e5, poisson=0.35, density=1000.0))
-    flight = FreeFlight(reduce_body(body, derivative_basis(body, 12).shapes), 1e-3)
-    flight.q[:2] = 0.04 / np.abs(flight.model.basis).max(axis=0)[:2]
+    body = beam(free=True, material=Material(young=4e5, poisson=0.35, density=1000.0), solver="superlu")
+    flight = FreeFlight(reduce_body(body, derivative_basis(body, 20).shapes), 1e-3)
+    modes = linear_modes(body, 2).shapes
+    bent = modes @ (0.04 / np.abs(modes).max(axis=0))
+    flight.q[:] = flight.model.basis.T @ (body.mass @ bent)
     flight.launch(VELOCITY)
     flight.spin(SPIN)
     flight.balance()
-    wanted = full_trajectory(body, flight, 0.4, 400)
-    start = flight.positions()
+    integrator = Integrator(body, 1e-3)
+    nothing = np.zeros(body.size)
+    state, _ = integrator.run(integrator.start(same_start(body, flight), nothing), 400, nothing)
+    wanted, start = body.mesh.vertices + body.expand(state.q), flight.positions()
     flight.run(400)
-    moved = np.linalg.norm(wanted - start)
-    assert np.linalg.norm(flight.positions() - wanted) < 0.015 * moved
+    assert np.linalg.norm(flight.positions() - wanted) < 0.02 * np.linalg.norm(wanted - start)
 
 
 def test_an_edited_density_moves_the_centre_and_keeps_the_momenta():
     blank = beam(free=True, groups=2)
     model = reduce_body(blank, derivative_basis(blank, 6).shapes).with_material("group 1", density=3500.0)
     density = np.where(blank.mesh.groups == 1, 3500.0, 1000.0)
-    body = FullBody(blank.mesh, Material(young=1e5, poisson=0.35, density=density))
+    body = FullBody(blank.mesh, Material(young=1e5, poisson=0.35, density=density), solver="superlu")
     flight = FreeFlight(model, 1e-3)
     np.testing.assert_allclose(flight.centre, body.vertex_mass @ body.mesh.vertices / body.vertex_mass.sum())
     assert flight.centre[0] > 0.6  # towards the heavy half
@@ -261,12 +270,7 @@ def test_an_edited_density_moves_the_centre_and_keeps_the_momenta():
         np.testing.assert_allclose(now_linear, linear, atol=1e-10 * np.linalg.norm(linear))
         np.testing.assert_allclose(now_angular, angular, atol=1e-10 * np.linalg.norm(angular))
     assert flight.energy() == pytest.approx(start_energy, rel=0.01)
-    assert flight.energy() == pytest.approx(kinetic_plus_elastic_shifted(body, flight), rel=1e-8)
-
-
-def kinetic_plus_elastic_shifted(body, flight) -> float:
-    """As `kinetic_plus_elastic`; a translation of the local shape does not matter to the elastic part."""
-    return kinetic_plus_elastic(body, flight)
+    assert flight.energy() == pytest.approx(kinetic_plus_elastic(body, flight), rel=1e-8)
 
 
 def test_spin_sets_a_rigid_rotation_about_the_centre():

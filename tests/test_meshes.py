@@ -284,11 +284,42 @@ def two_bodies():
 
 def test_parts_are_the_connected_pieces():
     mesh, second = two_bodies()
-    parts = mesh.part_of_vertex
-    assert len(set(parts[:second])) == 1
-    assert len(set(parts[second:])) == 1
-    assert parts[0] != parts[second]
-    assert len(set(box_tets((1, 1, 1), (2, 2, 2)).part_of_vertex)) == 1
+    assert mesh.part_of_element.tolist() == [0, 1]
+    assert second == 8
+    assert len(set(box_tets((1, 1, 1), (2, 2, 2)).part_of_element)) == 1
+
+
+def bricks_in_a_row(*corners):
+    """Unit bricks with these low corners, sharing the vertices they have in common."""
+    unit = box_bricks((1.0, 1.0, 1.0), (1, 1, 1))
+    all_corners = np.concatenate([unit.vertices[unit.elements[0]] + np.array(corner) for corner in corners])
+    vertices, places = np.unique(all_corners, axis=0, return_inverse=True)
+    return VolumeMesh.build(vertices, places.reshape(-1, 8))
+
+
+def test_bricks_hinged_on_an_edge_are_two_parts_and_must_both_be_held():
+    mesh = bricks_in_a_row((0, 0, 0), (1, 1, 0))
+    assert mesh.part_of_element.tolist() == [0, 1]
+    first = mesh.vertices.max(axis=1) <= 1.0
+    with pytest.raises(AnchorError):
+        steel_body(mesh, fixed=first).require_anchored()
+    # One more vertex off the hinge holds the second brick.
+    far = int(np.argmax(mesh.vertices.sum(axis=1)))
+    body = steel_body(mesh, fixed=first | (np.arange(len(mesh.vertices)) == far))
+    body.require_anchored()
+    assert np.linalg.eigvalsh(body.rest_stiffness.toarray())[0] > 1e-6
+
+
+def test_a_part_is_held_through_parts_that_are():
+    mesh = bricks_in_a_row((0, 0, 0), (1, 1, 0), (1, 0, 1))
+    held = mesh.vertices.max(axis=1) <= 1.0
+    with pytest.raises(AnchorError):
+        steel_body(mesh, fixed=held).require_anchored()
+    far = int(np.argmin(np.linalg.norm(mesh.vertices - np.array([2.0, 2.0, 0.0]), axis=1)))
+    body = steel_body(mesh, fixed=held | (np.arange(len(mesh.vertices)) == far))
+    # The third brick shares an edge with each of the others: four vertices, not on one line.
+    body.require_anchored()
+    assert np.linalg.eigvalsh(body.rest_stiffness.toarray())[0] > 1e-6
 
 
 @every_element
@@ -320,10 +351,10 @@ def test_a_separate_part_without_anchors_is_named():
     with pytest.raises(AnchorError) as caught:
         steel_body(mesh, fixed=np.arange(4)).require_anchored()
     (culprit,) = caught.value.indices
-    assert mesh.part_of_vertex[culprit] == mesh.part_of_vertex[second]
+    assert culprit == second
     with pytest.raises(AnchorError) as caught:
         steel_body(mesh).require_anchored()
-    assert sorted(mesh.part_of_vertex[caught.value.indices]) == [0, 1]
+    assert sorted(caught.value.indices) == [0, second]
     steel_body(mesh, fixed=[0, 1, 2, 8, 9, 10]).require_anchored()
 
 

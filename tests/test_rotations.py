@@ -67,6 +67,22 @@ def test_last_stretch_carries_the_sign_of_the_determinant(F):
     assert s.prod() == pytest.approx(np.linalg.det(F), rel=1e-9, abs=1e-14 * np.abs(F).max() ** 3)
 
 
+@pytest.mark.parametrize("middle", [1e-4, 1e-7, 1e-10, 1e-13, 1e-16, 0.0])
+def test_factors_stay_rotations_however_thin_the_matrix(middle):
+    for seed in range(50):
+        U, _, V = signed_svd(turned((1.0, middle, 0.1 * middle), seed))
+        for factor in (U, V):
+            np.testing.assert_allclose(factor.T @ factor, np.eye(3), rtol=0, atol=1e-13)
+            assert np.linalg.det(factor) == pytest.approx(1.0, abs=1e-13)
+
+
+def test_factors_of_rank_one_matrices_are_rotations_to_the_last_digit():
+    """What rounding leaves of the second stretch points anywhere; it must not enter U."""
+    for seed in range(1000):
+        U, _, _ = signed_svd(rank_one(seed))
+        np.testing.assert_allclose(U.T @ U, np.eye(3), rtol=0, atol=3e-15)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_symmetric_eigenvalues_rebuild_the_matrix(seed):
     half = np.random.default_rng(seed).standard_normal((3, 3))
@@ -84,6 +100,16 @@ def test_rotation_from_vector_equals_scipys(angle):
     R = np.empty((3, 3))
     rotation_from_vector(angle * axis, R)
     np.testing.assert_allclose(R, Rotation.from_rotvec(angle * axis).as_matrix(), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("angle", [1e-12, 1e-7, 0.9e-6, 1.1e-6, 1e-3, 0.7])
+def test_small_rotations_keep_all_their_digits(angle):
+    """The antisymmetric part of R is sin(angle) times the axis."""
+    axis = np.array([2.0, -3.0, 6.0]) / 7.0
+    R = np.empty((3, 3))
+    rotation_from_vector(angle * axis, R)
+    antisymmetric = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    np.testing.assert_allclose(antisymmetric, np.sin(angle) * axis, rtol=5e-15)
 
 
 def test_skew_is_the_cross_product():

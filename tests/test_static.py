@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from bodies_for_tests import beam, relative, slopes, tip, tip_load
 
+from bodies_for_tests import beam, relative, slopes, tip, tip_load
 from softrig.bases.modes import linear_modes
 from softrig.dynamics import static_equilibrium
 from softrig.errors import SolverError

@@ -49,6 +49,9 @@ class ElasticBody(Protocol):
     def solve(self, matrix: Any, right: np.ndarray) -> np.ndarray:
         """matrix⁻¹ right; raises `SolverError`."""
 
+    def require_anchored(self) -> None:
+        """Raise `AnchorError` if the body can move without deforming, so that not every load has an equilibrium."""
+
 
 @dataclass(frozen=True)
 class Rayleigh:
@@ -268,6 +271,7 @@ def static_equilibrium(
     Where the stiffness is indefinite, or its step does not lower the potential, the positive
     semidefinite stiffness takes its place.
     """
+    body.require_anchored()
     q = np.zeros(body.size) if start is None else np.array(start, dtype=np.float64)
     for part in range(1, load_steps + 1):
         q = _equilibrium(body, force * (part / load_steps), q, iterations, tolerance)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import block_array, csr_array
 
-from softrig.bases.modes import LinearModes, linear_modes
+from softrig.bases.modes import RIGID_MODES, LinearModes, linear_modes
 from softrig.bases.snapshots import Basis
 from softrig.errors import InputError, ModeCountError
 from softrig.models.full import FullBody
@@ -18,6 +18,8 @@ from softrig.numerics.symmetric_tensors import sorted_indices
 
 CLUSTER = 1e-3
 """Eigenvalues closer than this, relatively, count as one: their modes are only defined together."""
+SPARE_MODES = 3
+"""Modes computed beyond those differentiated, to complete a cluster at the end."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +95,15 @@ def _derivatives_with_inertia(
     progress: Callable[[int, int], None] | None,
 ) -> ModalDerivatives:
     count = modes.shapes.shape[1]
+    # The last modes may belong to a cluster of which the caller asked for a part only.
+    near = linear_modes(body, min(count + SPARE_MODES, body.size - (0 if modes.rigid is None else RIGID_MODES)))
     column = np.zeros((count, count), np.int64)
     column[pairs[:, 0], pairs[:, 1]] = column[pairs[:, 1], pairs[:, 0]] = np.arange(len(pairs))
     all_pairs: list[tuple[int, int]] = []
     shapes: list[np.ndarray] = []
     for i in range(count):
         value = modes.eigenvalues[i]
-        cluster = modes.shapes[:, np.abs(modes.eigenvalues - value) <= CLUSTER * value]
+        cluster = near.shapes[:, np.abs(near.eigenvalues - value) <= CLUSTER * value]
         matrix = body.system(-value, body.rest_stiffness, 1.0)
         # The border's multiplier takes M ψ ψᵀ off the load, as Eq. 29 does.
         solve = _bordered_solver(body, matrix, cluster)

@@ -49,15 +49,21 @@ def linear_modes(body: FullBody, count: int) -> LinearModes:
 
 
 def _free_modes(body: FullBody, count: int) -> LinearModes:
-    parts = int(body.mesh.part_of_vertex.max()) + 1
+    parts = int(body.mesh.part_of_element.max()) + 1
     if parts > 1:
-        first = [int(np.nonzero(body.mesh.part_of_vertex == part)[0][0]) for part in range(parts)]
-        raise AnchorError(f"a free body must be one connected part, this one has {parts}; a vertex of each", first)
+        first = [body.mesh.elements[body.mesh.part_of_element == part].min() for part in range(parts)]
+        raise AnchorError(
+            f"a free body must hang together by faces, this one has {parts} parts; a vertex of each", first
+        )
     rigid = rigid_motions(body)
     stiffness, mass = body.rest_stiffness, body.mass
-    # A small negative shift makes the singular stiffness definite; the scale is far below the first mode.
-    shift = -1e-6 * stiffness.diagonal().sum() / mass.diagonal().sum()
-    values, shapes = lowest_eigenpairs(stiffness, mass, count + RIGID_MODES, shift=shift, solver=body.solver_name)
+    # A negative shift makes the singular stiffness definite. Far below the first mode it would drown the
+    # modes' accuracy in the rigid motions, so a rough solve finds the scale first.
+    tiny = 1e-6 * stiffness.diagonal().sum() / mass.diagonal().sum()
+    solver = body.solver_name
+    rough, _ = lowest_eigenpairs(stiffness, mass, RIGID_MODES + 1, shift=-tiny, tolerance=1e-3, solver=solver)
+    shift = -max(rough[RIGID_MODES], tiny)
+    values, shapes = lowest_eigenpairs(stiffness, mass, count + RIGID_MODES, shift=shift, solver=solver)
     if values[RIGID_MODES - 1] > 1e-4 * values[RIGID_MODES]:
         raise SolverError("the six rigid motions could not be told from the modes: is the body at rest?")
     shapes = shapes[:, RIGID_MODES:]

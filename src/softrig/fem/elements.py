@@ -37,7 +37,9 @@ class ReferenceElement:
     stiffness: Quadrature
     """Points at which stress is evaluated."""
     mass: Quadrature
-    """Points that integrate N_a N_b exactly."""
+    """Points that integrate N_a N_b exactly (in bricks: where opposite faces are parallel)."""
+    corner_gradients: np.ndarray
+    """(k, k, 3) dN_a/dξ at the corners, where an element turns inside out first."""
     faces: np.ndarray
     """(faces, 3 or 4) local corners, counter-clockwise seen from outside."""
     mirrored: np.ndarray
@@ -54,8 +56,9 @@ def _tet_quadrature(barycentric: np.ndarray) -> Quadrature:
     )
 
 
-def _brick_quadrature() -> Quadrature:
-    points = _BRICK_CORNERS / np.sqrt(3.0)  # 2×2×2 Gauss
+def _brick_quadrature(spread: float) -> Quadrature:
+    """2×2×2 points at ± spread: Gauss at 1/√3, the corners at 1."""
+    points = spread * _BRICK_CORNERS
     factors = 1.0 + points[:, None, :] * _BRICK_CORNERS[None]  # (p, k, 3)
     shapes = factors.prod(axis=2) / 8.0
     gradients = np.empty((8, 8, 3))
@@ -72,14 +75,16 @@ TET = ReferenceElement(
     name="tet",
     stiffness=_tet_quadrature(np.full((1, 4), 0.25)),
     mass=_tet_quadrature(np.full((4, 4), _A) + (_B - _A) * np.eye(4)),
+    corner_gradients=_tet_quadrature(np.eye(4)).gradients,
     faces=np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]),
     mirrored=np.array([0, 2, 1, 3]),
 )
 
 BRICK = ReferenceElement(
     name="brick",
-    stiffness=_brick_quadrature(),
-    mass=_brick_quadrature(),
+    stiffness=_brick_quadrature(1.0 / np.sqrt(3.0)),
+    mass=_brick_quadrature(1.0 / np.sqrt(3.0)),
+    corner_gradients=_brick_quadrature(1.0).gradients,
     faces=np.array([[0, 3, 2, 1], [4, 5, 6, 7], [0, 1, 5, 4], [1, 2, 6, 5], [2, 3, 7, 6], [3, 0, 4, 7]]),
     mirrored=np.array([4, 5, 6, 7, 0, 1, 2, 3]),
 )

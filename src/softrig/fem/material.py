@@ -21,6 +21,9 @@ class Material:
     """kilogram per cubic metre, > 0. Soft tissue about 1000."""
 
     def __post_init__(self) -> None:
+        sizes = {np.size(getattr(self, name)) for name in ("young", "poisson", "density")} - {1}
+        if len(sizes) > 1:
+            raise InputError(f"material properties of different lengths: {sorted(sizes)}")
         for name in ("young", "poisson", "density"):
             require_finite(np.asarray(getattr(self, name), dtype=np.float64), f"material {name}")
         _require(np.asarray(self.young) > 0.0, "Young's modulus must be positive")

@@ -66,8 +66,10 @@ class VolumeMesh:
         vertices = np.ascontiguousarray(vertices, dtype=np.float64)
         elements = np.asarray(elements)
         _check_arrays(vertices, elements)
-        elements = _positively_wound(vertices, np.ascontiguousarray(elements, dtype=np.int32))
+        elements, rewound = _positively_wound(vertices, np.ascontiguousarray(elements, dtype=np.int32))
         _check_overlaps(elements)
+        if rewound.size:
+            notice(f"{rewound.size} of {len(elements)} elements were wound the wrong way: rewound", rewound)
         if groups is None:
             groups = np.zeros(len(elements), np.int32)
         group_array = np.ascontiguousarray(groups, dtype=np.int32)
@@ -115,18 +117,17 @@ class VolumeMesh:
         return np.concatenate([faces[:, [0, 1, 2]], faces[:, [0, 2, 3]]])
 
     @cached_property
-    def part_of_vertex(self) -> np.ndarray:
-        """(n,) which connected part each vertex belongs to; elements sharing a vertex are connected."""
-        corners = self.elements.shape[1]
-        rows = np.repeat(self.elements[:, 0], corners - 1)
-        columns = self.elements[:, 1:].ravel()
-        graph = coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(len(self.vertices),) * 2)
+    def part_of_element(self) -> np.ndarray:
+        """(e,) which part each element belongs to; elements sharing a face are one part."""
+        one, other = _face_neighbours(self.elements)
+        pairs = (np.ones(len(one), np.int8), (one, other))
+        graph = coo_array(pairs, shape=(len(self.elements),) * 2)
         return connected_components(graph, directed=False)[1]
 
 
 def integration_points(vertices: np.ndarray, elements: np.ndarray, rule: Quadrature) -> IntegrationPoints:
     """Map a reference rule into every element: dN/dX = dN/dξ (dX/dξ)⁻¹."""
-    jacobians = _jacobians(vertices, elements, rule)
+    jacobians = _jacobians(vertices, elements, rule.gradients)
     determinants = np.linalg.det(jacobians)
     gradients = np.einsum("pka,epax->epkx", rule.gradients, np.linalg.inv(jacobians), optimize=True)
     return IntegrationPoints(
@@ -137,9 +138,9 @@ def integration_points(vertices: np.ndarray, elements: np.ndarray, rule: Quadrat
     )
 
 
-def _jacobians(vertices: np.ndarray, elements: np.ndarray, rule: Quadrature) -> np.ndarray:
-    """(e, p, 3, 3) dX_x/dξ_a."""
-    return np.einsum("ekx,pka->epxa", vertices[elements], rule.gradients, optimize=True)
+def _jacobians(vertices: np.ndarray, elements: np.ndarray, gradients: np.ndarray) -> np.ndarray:
+    """(e, p, 3, 3) dX_x/dξ_a from dN/dξ (p, k, 3)."""
+    return np.einsum("ekx,pka->epxa", vertices[elements], gradients, optimize=True)
 
 
 def _check_arrays(vertices: np.ndarray, elements: np.ndarray) -> None:
@@ -165,11 +166,12 @@ def _check_arrays(vertices: np.ndarray, elements: np.ndarray) -> None:
         raise UnreferencedVertexError("vertices that no element uses", np.nonzero(unused)[0])
 
 
-def _positively_wound(vertices: np.ndarray, elements: np.ndarray) -> np.ndarray:
-    """Elements with positive volume everywhere; mirrored ones are rewound, others refused."""
+def _positively_wound(vertices: np.ndarray, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Elements with positive volume everywhere, and which had to be rewound; tangled ones are refused."""
     reference = REFERENCE_ELEMENTS[elements.shape[1]]
-    determinants = np.linalg.det(_jacobians(vertices, elements, reference.stiffness))
-    volumes = determinants @ reference.stiffness.weights
+    rule = reference.stiffness
+    volumes = np.linalg.det(_jacobians(vertices, elements, rule.gradients)) @ rule.weights
+    determinants = np.linalg.det(_jacobians(vertices, elements, reference.corner_gradients))
     corners = vertices[elements]
     longest = np.linalg.norm(corners.max(axis=1) - corners.min(axis=1), axis=1)
     flat = np.abs(volumes) <= FLATNESS * longest**3
@@ -182,8 +184,7 @@ def _positively_wound(vertices: np.ndarray, elements: np.ndarray) -> np.ndarray:
     if negative.any():
         elements = elements.copy()
         elements[negative] = elements[negative][:, reference.mirrored]
-        notice(f"{negative.sum()} of {len(elements)} elements were wound the wrong way: rewound")
-    return elements
+    return elements, np.nonzero(negative)[0]
 
 
 def _faces(elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -193,6 +194,32 @@ def _faces(elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return faces, np.sort(faces, axis=1)
 
 
+def _face_pairs(elements: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All faces as `_faces` gives them, and the positions of each two with the same vertices.
+
+    Raises where more than two elements share a face.
+    """
+    faces, keys = _faces(elements)
+    order = np.lexsort(keys.T)
+    same = (keys[order[1:]] == keys[order[:-1]]).all(axis=1)
+    crowded = np.nonzero(same[1:] & same[:-1])[0]
+    if crowded.size:
+        owners = _owners(elements, order[np.concatenate([crowded, crowded + 1, crowded + 2])])
+        raise InvertedElementError("three or more elements share one face", np.unique(owners))
+    pairs = np.nonzero(same)[0]
+    return faces, order[pairs], order[pairs + 1]
+
+
+def _owners(elements: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    return faces // len(REFERENCE_ELEMENTS[elements.shape[1]].faces)
+
+
+def _face_neighbours(elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of elements that share a face."""
+    _, one, other = _face_pairs(elements)
+    return _owners(elements, one), _owners(elements, other)
+
+
 def _check_overlaps(elements: np.ndarray) -> None:
     """Two elements on a face must lie on opposite sides of it.
 
@@ -200,19 +227,10 @@ def _check_overlaps(elements: np.ndarray) -> None:
     the neighbours can: once all volumes are positive, the face they share must be seen in opposite
     directions.
     """
-    faces, keys = _faces(elements)
-    owner = np.repeat(np.arange(len(elements)), len(REFERENCE_ELEMENTS[elements.shape[1]].faces))
-    order = np.lexsort(keys.T)
-    same = (keys[order[1:]] == keys[order[:-1]]).all(axis=1)
-    crowded = np.nonzero(same[1:] & same[:-1])[0]
-    if crowded.size:
-        culprits = np.unique(owner[order[np.concatenate([crowded, crowded + 1, crowded + 2])]])
-        raise InvertedElementError("three or more elements share one face", culprits)
+    faces, one, other = _face_pairs(elements)
     start = faces.argmin(axis=1)
     following = np.take_along_axis(faces, ((start + 1) % faces.shape[1])[:, None], axis=1)[:, 0]
-    pairs = np.nonzero(same)[0]
-    one, other = order[pairs], order[pairs + 1]
     overlapping = following[one] == following[other]
     if overlapping.any():
-        culprits = np.unique(np.concatenate([owner[one[overlapping]], owner[other[overlapping]]]))
-        raise InvertedElementError("elements lie on the same side of the face they share", culprits)
+        culprits = _owners(elements, np.concatenate([one[overlapping], other[overlapping]]))
+        raise InvertedElementError("elements lie on the same side of the face they share", np.unique(culprits))

@@ -46,8 +46,6 @@ class FullBody:
         self.fixed = fixed_mask(len(mesh.vertices), fixed)
         self.solver_name = solver
         self.pattern = assembly.system_pattern(len(mesh.vertices), mesh.elements, self.fixed)
-        self._solver = symmetric_solver(solver)
-        self._indefinite_solver = None if solver == "superlu" else symmetric_solver(solver, definite=False)
 
     @property
     def size(self) -> int:
@@ -161,24 +159,39 @@ class FullBody:
             self._solver.factorise(matrix)
             return self._solver.solve(right)
         except SolverError:
-            if self._indefinite_solver is None:
-                raise
             self._indefinite_solver.factorise(matrix)
             return self._indefinite_solver.solve(right)
 
+    @cached_property
+    def _solver(self) -> SymmetricSolver:
+        return symmetric_solver(self.solver_name)
+
+    @cached_property
+    def _indefinite_solver(self) -> SymmetricSolver:
+        return symmetric_solver(self.solver_name, definite=False)
+
     def require_anchored(self) -> None:
-        """Raise `AnchorError` naming a vertex of each part that can still move rigidly."""
-        loose = []
-        for part in range(self.mesh.part_of_vertex.max() + 1):
-            members = np.nonzero(self.mesh.part_of_vertex == part)[0]
-            held = self.mesh.vertices[members[self.fixed[members]]]
-            if len(held) < 3 or _is_collinear(held):
-                loose.append(members[0])
+        """Raise `AnchorError` naming a vertex of each part that can still move rigidly.
+
+        A part is what hangs together by faces; it is held by three vertices not on one line, each fixed
+        or shared with a part that is held. Parts that meet in an edge or a corner only are hinged.
+        """
+        parts = self.mesh.part_of_element
+        held_vertices = self.fixed.copy()
+        loose = list(range(int(parts.max()) + 1))
+        members = {part: np.unique(self.mesh.elements[parts == part]) for part in loose}
+        progress = True
+        while progress:
+            held = [part for part in loose if _holds(self.mesh.vertices[members[part][held_vertices[members[part]]]])]
+            for part in held:
+                held_vertices[members[part]] = True
+                loose.remove(part)
+            progress = bool(held)
         if loose:
             raise AnchorError(
                 f"{len(loose)} part(s) of the body can still move rigidly: fix at least three vertices of each, "
                 "not on one line; a vertex of each such part",
-                loose,
+                [members[part][0] for part in loose],
             )
 
     @property
@@ -213,6 +226,9 @@ def fixed_mask(vertices: int, fixed: np.ndarray | None) -> np.ndarray:
     return mask
 
 
-def _is_collinear(points: np.ndarray) -> bool:
+def _holds(points: np.ndarray) -> bool:
+    """Whether holding `points` (k, 3) holds a rigid body: three of them, not on one line."""
+    if len(points) < 3:
+        return False
     values = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
-    return bool(values[1] <= 1e-9 * max(values[0], 1e-300))
+    return bool(values[1] > 1e-9 * max(values[0], 1e-300))

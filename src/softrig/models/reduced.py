@@ -17,6 +17,7 @@ from softrig.errors import InputError, ModeCountError, SolverError
 from softrig.fem.embedding import Embedding
 from softrig.fem.material import Material
 from softrig.models.kernels import polynomial
+from softrig.models.kernels.display import display_positions
 from softrig.numerics.symmetric_tensors import (
     entry_count,
     entry_position,
@@ -154,16 +155,21 @@ class ReducedBody:
         return self.vertices if self.surface is None else self.surface.carry(self.vertices)
 
     @cached_property
-    def surface_basis(self) -> np.ndarray:
-        """(3m, r) the modes at the drawn vertices, single precision: u = Uq for display."""
+    def surface_modes(self) -> np.ndarray:
+        """(r, 3m) the modes at the drawn vertices, single precision."""
         basis = self.basis.reshape(-1, 3, self.size)
         drawn = basis if self.surface is None else self.surface.carry(basis)
-        return np.ascontiguousarray(drawn.reshape(-1, self.size), dtype=np.float32)
+        return np.ascontiguousarray(drawn.reshape(-1, self.size).T, dtype=np.float32)
 
-    def surface_positions(self, q: np.ndarray) -> np.ndarray:
-        """(m, 3) drawn vertices at coordinates q, metres, single precision."""
-        moved = self.surface_basis @ q.astype(np.float32)
-        return self.surface_rest.astype(np.float32) + moved.reshape(-1, 3)
+    @cached_property
+    def _surface_rest_single(self) -> np.ndarray:
+        return np.ascontiguousarray(self.surface_rest.ravel(), dtype=np.float32)
+
+    def surface_positions(self, q: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """(m, 3) drawn vertices at coordinates q, metres, single precision; into `out` if given."""
+        result = np.empty((len(self.surface_rest), 3), np.float32) if out is None else out
+        display_positions(self._surface_rest_single, self.surface_modes, q.astype(np.float32), result.reshape(-1))
+        return result
 
     def reduced_force(self, vertices: np.ndarray, forces: np.ndarray) -> np.ndarray:
         """(r,) Uᵀf of forces (k, 3), newton, at k vertices of the volume mesh; costs O(k r)."""
@@ -226,6 +232,9 @@ class ReducedBody:
             return solve(matrix, right, assume_a="sym")
         except LinAlgError as error:
             raise SolverError(f"the reduced system is singular: {error}") from error
+
+    def require_anchored(self) -> None:
+        """Nothing to ask: the modes of a free body hold no rigid motion either."""
 
     def _scratch(self) -> np.ndarray:
         return np.empty(4 * entry_count(2, self.size) + self.size)

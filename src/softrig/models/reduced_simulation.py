@@ -155,6 +155,6 @@ class ReducedSimulation:
         """(n, 3) vertices of the volume mesh, metres."""
         return self._model.positions(self.q)
 
-    def surface_positions(self) -> np.ndarray:
-        """(m, 3) drawn vertices, metres, single precision."""
-        return self._model.surface_positions(self.q)
+    def surface_positions(self, out: np.ndarray | None = None) -> np.ndarray:
+        """(m, 3) drawn vertices, metres, single precision; into `out` (m, 3) if given."""
+        return self._model.surface_positions(self.q, out)

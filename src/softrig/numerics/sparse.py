@@ -6,6 +6,7 @@ Two solvers behind one door. SuperLU comes with SciPy and is always there. PARDI
 
 from __future__ import annotations
 
+import os
 import weakref
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -70,9 +71,7 @@ class _Pardiso:
     """MKL PARDISO on the upper triangle; the analysis is kept while the pattern stays the same."""
 
     def __init__(self, definite: bool) -> None:
-        from pypardiso import PyPardisoSolver
-
-        self._solver = PyPardisoSolver(mtype=2 if definite else -2)
+        self._solver = _pardiso(2 if definite else -2)
         self._pattern: tuple[np.ndarray, np.ndarray] | None = None
         self._upper_entries = np.zeros(0, np.int64)
         self._upper: Any = None
@@ -80,13 +79,30 @@ class _Pardiso:
 
     def factorise(self, matrix: csr_array) -> None:
         _require_finite(matrix)
+        if not matrix.has_canonical_format:  # unsorted columns crash PARDISO
+            matrix = csr_array(matrix, copy=True)
+            matrix.sum_duplicates()
         if not self._same_pattern(matrix):
             self._analyse(matrix)
         self._upper.data[:] = matrix.data[self._upper_entries]
         self._call(22, np.zeros(matrix.shape[0]))
+        if self._solver.get_iparm(14) > 0:
+            self._require_regular(matrix)
 
     def solve(self, right: np.ndarray) -> np.ndarray:
         return self._call(33, np.asfortranarray(right, dtype=np.float64))
+
+    def _require_regular(self, matrix: csr_array) -> None:
+        """PARDISO made up pivots where it found none: harmless in a saddle point, nonsense in a singular matrix.
+
+        A solve with any right-hand side tells: only a singular matrix answers hugely, or wrongly.
+        """
+        right = np.random.default_rng(0).standard_normal(matrix.shape[0])
+        answer = self.solve(right)
+        huge = 1e12 * np.linalg.norm(right)
+        wrong = np.linalg.norm(matrix @ answer - right) > 1e-6 * np.linalg.norm(right)
+        if wrong or not np.abs(matrix.data).max() * np.linalg.norm(answer) < huge:
+            raise SolverError("the sparse factorisation failed: the matrix is singular")
 
     def _same_pattern(self, matrix: csr_array) -> bool:
         if self._pattern is None:
@@ -122,6 +138,15 @@ class _Pardiso:
             raise SolverError(f"the sparse factorisation failed: the matrix {reason}") from error
 
 
+def _pardiso(matrix_type: int) -> Any:
+    """A PARDISO handle. Finding MKL on the disk takes pypardiso 0.2 s each time; it is told after the first."""
+    from pypardiso import PyPardisoSolver
+
+    solver = PyPardisoSolver(mtype=matrix_type)
+    os.environ.setdefault("PYPARDISO_MKL_RT", solver.libmkl._name)
+    return solver
+
+
 def _release(solver: Any) -> None:
     solver.free_memory(everything=True)
 
@@ -132,7 +157,13 @@ def _require_finite(matrix: csr_array) -> None:
 
 
 def lowest_eigenpairs(
-    stiffness: csr_array, mass: csr_array, count: int, *, shift: float = 0.0, solver: str = "auto"
+    stiffness: csr_array,
+    mass: csr_array,
+    count: int,
+    *,
+    shift: float = 0.0,
+    tolerance: float = 1e-12,
+    solver: str = "auto",
 ) -> tuple[np.ndarray, np.ndarray]:
     """The `count` eigenpairs of K x = λ M x nearest above `shift`: (count,), (n, count), mass-orthonormal.
 
@@ -152,7 +183,7 @@ def lowest_eigenpairs(
         inverse = LinearOperator((size, size), matvec=factor.solve, dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(size)
         try:
-            values, vectors = eigsh(stiffness, count, mass, sigma=shift, OPinv=inverse, v0=start, tol=1e-12)
+            values, vectors = eigsh(stiffness, count, mass, sigma=shift, OPinv=inverse, v0=start, tol=tolerance)
         except ArpackError as error:
             raise SolverError(f"the eigensolver failed: {error}") from error
     order = np.argsort(values)
