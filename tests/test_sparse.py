@@ -16,7 +16,7 @@ from softrig.fem.material import Material
 from softrig.meshing import box_tets
 from softrig.models.full import FullBody
 from softrig.numerics.pca import mass_orthonormal, mass_pca
-from softrig.numerics.sparse import lowest_eigenpairs, symmetric_solver
+from softrig.numerics.sparse import lowest_eigenpairs, singular_solve, symmetric_solver
 
 needs_pardiso = pytest.mark.skipif(
     find_spec("pypardiso") is None, reason="pypardiso is not installed: MKL exists for x86_64 only"
@@ -194,12 +194,28 @@ def test_lowest_eigenpairs_equal_dense_ones(solver, count, beam):
 
 
 @every_solver
-def test_lowest_eigenpairs_of_a_free_body_begin_with_six_rigid_motions(solver, beam):
+@pytest.mark.parametrize("count", [3, 60])
+def test_lowest_eigenpairs_leave_out_a_known_null_space(solver, count, beam):
     free = FullBody(beam.mesh, beam.material, solver="superlu")
-    values, _ = lowest_eigenpairs(free.rest_stiffness, free.mass, 9, shift=-1.0, solver=solver)
-    expected = eigh(free.rest_stiffness.toarray(), free.mass.toarray(), eigvals_only=True)[:9]
-    np.testing.assert_allclose(values[6:], expected[6:], rtol=1e-9)
-    assert np.abs(values[:6]).max() < 1e-6 * values[6]
+    K, M = free.rest_stiffness, free.mass
+    expected, vectors = eigh(K.toarray(), M.toarray())
+    values, found = lowest_eigenpairs(K, M, count, null_space=vectors[:, :6], solver=solver)
+    np.testing.assert_allclose(values, expected[6 : 6 + count], rtol=1e-9)
+    assert np.abs(vectors[:, :6].T @ (M @ found)).max() < 1e-7
+
+
+@every_solver
+@pytest.mark.parametrize("definite", [True, False])
+def test_a_singular_solve_drops_the_null_space_from_load_and_answer(solver, definite, beam):
+    free = FullBody(beam.mesh, beam.material, solver="superlu")
+    K, M = free.rest_stiffness, free.mass
+    values, vectors = eigh(K.toarray(), M.toarray())
+    null, matrix = (vectors[:, :6], K) if definite else (vectors[:, 9:10], csr_array(K - values[9] * M))
+    right = np.random.default_rng(5).standard_normal((free.size, 2))
+    x = singular_solve(matrix, M, null, definite=definite, solver=solver)(right)
+    assert np.abs(null.T @ (M @ x)).max() < 1e-9 * np.abs(x).max()
+    balanced = right - M @ (null @ (null.T @ right))
+    assert np.abs(matrix @ x - balanced).max() < 1e-8 * np.abs(balanced).max()
 
 
 @every_solver

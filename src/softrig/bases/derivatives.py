@@ -6,18 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import block_array, csr_array
 
 from softrig.bases.modes import RIGID_MODES, LinearModes, linear_modes
 from softrig.bases.snapshots import Basis
 from softrig.errors import InputError, ModeCountError
 from softrig.models.full import FullBody
 from softrig.numerics.pca import mass_pca
-from softrig.numerics.sparse import symmetric_solver
+from softrig.numerics.sparse import singular_solve, stiffness_solve
 from softrig.numerics.symmetric_tensors import sorted_indices
 
+SAME = 1e-7
+"""Eigenvalues closer than this, relatively, are one eigenvalue to the accuracy it is known with."""
 CLUSTER = 1e-3
-"""Eigenvalues closer than this, relatively, count as one: their modes are only defined together."""
+"""Modes whose eigenvalues are closer than this, relatively, turn into each other at the slightest push; that part
+of their derivatives says nothing and is left out."""
 SPARE_MODES = 3
 """Modes computed beyond those differentiated, to complete a cluster at the end."""
 
@@ -52,39 +54,11 @@ def modal_derivatives(
     loads = -body.stiffness_derivative(modes.shapes, pairs)
     if with_inertia:
         return _derivatives_with_inertia(body, modes, pairs, loads, progress)
-    solver = _bordered_solver(body, body.rest_stiffness, modes.rigid)
+    solve = stiffness_solve(body.rest_stiffness, body.mass, modes.rigid, solver=body.solver_name)
+    shapes = solve(loads)
     if progress:
         progress(1, 1)
-    return ModalDerivatives(pairs, solver(loads))
-
-
-def _bordered_solver(
-    body: FullBody, matrix: csr_array, constraints: np.ndarray | None
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Solves A x + M C y = b, CᵀM x = 0 for columns C: a singular A with null space C, regularised exactly."""
-    if constraints is None:
-        solver = symmetric_solver(body.solver_name)
-        solver.factorise(matrix)
-        return solver.solve
-    border = body.mass @ constraints
-    # The border is scaled to the matrix, which leaves x as it is and helps the pivoting.
-    scale = np.abs(matrix.diagonal()).mean() / np.abs(border).max()
-    side = csr_array(scale * border)
-    corner = np.arange(border.shape[1])
-    # PARDISO wants every diagonal entry present, even a zero.
-    zero = csr_array((np.zeros(len(corner)), (corner, corner)), shape=(len(corner),) * 2)
-    bordered = csr_array(block_array([[matrix, side], [side.T, zero]]))
-    bordered.sort_indices()
-    solver = symmetric_solver(body.solver_name, definite=False)
-    solver.factorise(bordered)
-    size = matrix.shape[0]
-
-    def solve(right: np.ndarray) -> np.ndarray:
-        padded = np.zeros((bordered.shape[0], *right.shape[1:]))
-        padded[:size] = right
-        return solver.solve(padded)[:size]
-
-    return solve
+    return ModalDerivatives(pairs, shapes)
 
 
 def _derivatives_with_inertia(
@@ -103,11 +77,13 @@ def _derivatives_with_inertia(
     shapes: list[np.ndarray] = []
     for i in range(count):
         value = modes.eigenvalues[i]
-        cluster = near.shapes[:, np.abs(near.eigenvalues - value) <= CLUSTER * value]
+        gaps = np.abs(near.eigenvalues - value) / value
         matrix = body.system(-value, body.rest_stiffness, 1.0)
-        # The border's multiplier takes M ψ ψᵀ off the load, as Eq. 29 does.
-        solve = _bordered_solver(body, matrix, cluster)
-        shapes.append(solve(loads[:, column[i]]))
+        null_space = near.shapes[:, gaps <= SAME]
+        solve = singular_solve(matrix, body.mass, null_space, definite=False, solver=body.solver_name)
+        cluster = near.shapes[:, gaps <= CLUSTER]
+        answers = solve(loads[:, column[i]])
+        shapes.append(answers - cluster @ (cluster.T @ (body.mass @ answers)))
         all_pairs.extend((i, j) for j in range(count))
         if progress:
             progress(i + 1, count)

@@ -56,19 +56,12 @@ def _free_modes(body: FullBody, count: int) -> LinearModes:
             f"a free body must hang together by faces, this one has {parts} parts; a vertex of each", first
         )
     rigid = rigid_motions(body)
-    stiffness, mass = body.rest_stiffness, body.mass
-    # A negative shift makes the singular stiffness definite. Far below the first mode it would drown the
-    # modes' accuracy in the rigid motions, so a rough solve finds the scale first.
-    tiny = 1e-6 * stiffness.diagonal().sum() / mass.diagonal().sum()
-    solver = body.solver_name
-    rough, _ = lowest_eigenpairs(stiffness, mass, RIGID_MODES + 1, shift=-tiny, tolerance=1e-3, solver=solver)
-    shift = -max(rough[RIGID_MODES], tiny)
-    values, shapes = lowest_eigenpairs(stiffness, mass, count + RIGID_MODES, shift=shift, solver=solver)
-    if values[RIGID_MODES - 1] > 1e-4 * values[RIGID_MODES]:
-        raise SolverError("the six rigid motions could not be told from the modes: is the body at rest?")
-    shapes = shapes[:, RIGID_MODES:]
-    shapes = shapes - rigid @ (rigid.T @ (mass @ shapes))
-    return LinearModes(values[RIGID_MODES:], mass_orthonormal(shapes, mass), rigid)
+    values, shapes = lowest_eigenpairs(body.rest_stiffness, body.mass, count, null_space=rigid, solver=body.solver_name)
+    if values[0] <= 0.0:
+        raise SolverError(f"the stiffness at rest is not positive semidefinite: eigenvalue {values[0]:.3g}")
+    # What rounding left of the rigid motions.
+    shapes = shapes - rigid @ (rigid.T @ (body.mass @ shapes))
+    return LinearModes(values, mass_orthonormal(shapes, body.mass), rigid)
 
 
 def rigid_motions(body: FullBody) -> np.ndarray:

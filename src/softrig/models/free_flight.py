@@ -65,7 +65,7 @@ class FreeFlight:
         self.momentum, self.angular_momentum = np.zeros(3), np.zeros(3)
         self.time = 0.0
         self.resets = 0
-        self._force, self._thrust, self._torque = np.zeros(r), np.zeros(3), np.zeros(3)
+        self._pushes: list[tuple[np.ndarray, np.ndarray]] = []
 
     @cached_property
     def _modes(self) -> np.ndarray:
@@ -88,18 +88,30 @@ class FreeFlight:
         return self.rotation @ self._local_spin()
 
     def push(self, vertices: np.ndarray, forces: np.ndarray) -> None:
-        """Add forces (k, 3), newton, world frame, at k vertices of the volume mesh."""
-        vertices, forces = np.atleast_1d(vertices), np.asarray(forces, dtype=np.float64).reshape(-1, 3)
-        local = forces @ self.rotation
-        arms = (self.positions()[vertices] - self.centre).reshape(-1, 3)
-        self._force += np.einsum("kxr,kx->r", self._modes[vertices], local)
-        self._thrust += forces.sum(axis=0)
-        self._torque += np.cross(arms, forces).sum(axis=0)
+        """Add forces (k, 3), newton, at k vertices of the volume mesh.
+
+        They keep their direction in the world and follow their vertices until `clear_forces`.
+        """
+        vertices = np.atleast_1d(np.asarray(vertices, dtype=np.int64))
+        outside = (vertices < 0) | (vertices >= len(self.model.vertices))
+        if outside.any():
+            raise InputError(f"vertices outside 0 to {len(self.model.vertices) - 1}", vertices[outside])
+        self._pushes.append((vertices, np.array(forces, dtype=np.float64).reshape(len(vertices), 3)))
 
     def clear_forces(self) -> None:
         """Remove all pushes."""
-        for array in (self._force, self._thrust, self._torque):
-            array[:] = 0.0
+        self._pushes.clear()
+
+    def _loads(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the pushes do now: to the modes (r,), to the centre (3,) newton, about it (3,) newton metre."""
+        modal, thrust, torque = np.zeros(self.model.size), np.zeros(3), np.zeros(3)
+        for vertices, forces in self._pushes:
+            modes = self._modes[vertices]
+            local = self.model.vertices[vertices] - self._rest_centre + modes @ self.q
+            modal += np.einsum("kxr,kx->r", modes, forces @ self.rotation)
+            thrust += forces.sum(axis=0)
+            torque += np.cross(local @ self.rotation.T, forces).sum(axis=0)
+        return modal, thrust, torque
 
     def balance(self) -> None:
         """Give the modes the acceleration that the present forces and spin ask for.
@@ -107,20 +119,22 @@ class FreeFlight:
         Call it after setting up a motion by hand: without it the first step starts from the last
         acceleration (zero at first), an error of first order in the step.
         """
+        force, _, torque = self._loads()
         kernel.balance(
             self._coefficients, self._products, self._constants, self.q, self.v, self._a,
-            self.rotation, self.angular_momentum, self._force, self._torque,
+            self.rotation, self.angular_momentum, force, torque,
         )  # fmt: skip
 
     def step(self) -> None:
         """One step."""
         h = self.step_size
+        force, thrust, torque = self._loads()
         before = self.momentum.copy()
-        self.momentum += h * (self._thrust + self.mass * self.gravity)
+        self.momentum += h * (thrust + self.mass * self.gravity)
         self.centre += 0.5 * h * (before + self.momentum) / self.mass
         done = kernel.step(
             self._coefficients, self._products, self._constants, h, self.q, self.v, self._a,
-            self.rotation, self.angular_momentum, self._force, self._torque, self.iterations,
+            self.rotation, self.angular_momentum, force, torque, self.iterations,
         )  # fmt: skip
         if not done:
             self.resets += 1

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, qr
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 from threadpoolctl import threadpool_limits
@@ -20,6 +21,11 @@ from threadpoolctl import threadpool_limits
 from softrig.errors import InputError, ModeCountError, SolverError
 
 SOLVERS = ("auto", "superlu", "pardiso")
+
+_DEFINITE, _INDEFINITE = 2, -2
+"""PARDISO's types of real symmetric matrices."""
+_INDEFINITE_SETTINGS = {1: 1, 2: 2, 8: 5, 10: 8, 21: 1}
+"""Nested dissection, up to five refinements to mend pivots perturbed at 1e-8, Bunch-Kaufman pivoting."""
 
 
 class SymmetricSolver(Protocol):
@@ -71,7 +77,7 @@ class _Pardiso:
     """MKL PARDISO on the upper triangle; the analysis is kept while the pattern stays the same."""
 
     def __init__(self, definite: bool) -> None:
-        self._solver = _pardiso(2 if definite else -2)
+        self._solver = _pardiso(_DEFINITE if definite else _INDEFINITE)
         self._pattern: tuple[np.ndarray, np.ndarray] | None = None
         self._upper_entries = np.zeros(0, np.int64)
         self._upper: Any = None
@@ -93,7 +99,7 @@ class _Pardiso:
         return self._call(33, np.asfortranarray(right, dtype=np.float64))
 
     def _require_regular(self, matrix: csr_array) -> None:
-        """PARDISO made up pivots where it found none: harmless in a saddle point, nonsense in a singular matrix.
+        """PARDISO made up pivots where it found none: refinement mends that, but not in a singular matrix.
 
         A solve with any right-hand side tells: only a singular matrix answers hugely, or wrongly.
         """
@@ -144,6 +150,9 @@ def _pardiso(matrix_type: int) -> Any:
 
     solver = PyPardisoSolver(mtype=matrix_type)
     os.environ.setdefault("PYPARDISO_MKL_RT", solver.libmkl._name)
+    if matrix_type == _INDEFINITE:
+        for place, value in _INDEFINITE_SETTINGS.items():
+            solver.set_iparm(place, value)
     return solver
 
 
@@ -156,34 +165,70 @@ def _require_finite(matrix: csr_array) -> None:
         raise SolverError("the matrix holds NaN or infinity")
 
 
+def singular_solve(
+    matrix: csr_array, mass: csr_array, null_space: np.ndarray, *, definite: bool, solver: str = "auto"
+) -> Callable[[np.ndarray], np.ndarray]:
+    """A function that solves A x = b − M N Nᵀb with NᵀM x = 0, for a symmetric A with A N = 0, NᵀM N = I.
+
+    What of b pulls along the null space N is dropped, and the answer has nothing of it. As many entries
+    of x are held as N has columns, those where N is most independent; what is left of A is regular, and
+    positive definite where A is semidefinite (`definite`).
+    """
+    weighted = mass @ null_space
+    held = qr(null_space.T, mode="r", pivoting=True)[1][: null_space.shape[1]]
+    kept = np.setdiff1d(np.arange(matrix.shape[0]), held)
+    factor = symmetric_solver(solver, definite=definite)
+    factor.factorise(csr_array(matrix[kept][:, kept]))
+
+    def solve(right: np.ndarray) -> np.ndarray:
+        balanced = right - weighted @ (null_space.T @ right)
+        answer = np.zeros_like(balanced)
+        answer[kept] = factor.solve(balanced[kept])
+        return answer - null_space @ (weighted.T @ answer)
+
+    return solve
+
+
+def stiffness_solve(
+    stiffness: csr_array, mass: csr_array, null_space: np.ndarray | None, *, solver: str = "auto"
+) -> Callable[[np.ndarray], np.ndarray]:
+    """A function that solves K x = b for a positive definite K, or as `singular_solve` does for a semidefinite one."""
+    if null_space is not None:
+        return singular_solve(stiffness, mass, null_space, definite=True, solver=solver)
+    factor = symmetric_solver(solver)
+    factor.factorise(stiffness)
+    return factor.solve
+
+
 def lowest_eigenpairs(
     stiffness: csr_array,
     mass: csr_array,
     count: int,
     *,
-    shift: float = 0.0,
-    tolerance: float = 1e-12,
+    null_space: np.ndarray | None = None,
     solver: str = "auto",
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The `count` eigenpairs of K x = λ M x nearest above `shift`: (count,), (n, count), mass-orthonormal.
+    """The `count` lowest eigenpairs of K x = λ M x: (count,), (n, count), mass-orthonormal.
 
-    Shift-invert Lanczos on one factorisation. `shift` < 0 makes a singular K definite. The start
+    Inverse Lanczos on one factorisation. `null_space` (n, k) holds the known, mass-orthonormal solutions
+    with λ = 0, which are left out: a Krylov space would not find all of a multiple eigenvalue. The start
     vector is fixed, so the result is repeatable.
     """
     size = stiffness.shape[0]
-    if count > size:
+    known = 0 if null_space is None else null_space.shape[1]
+    if count > size - known:
         raise ModeCountError(f"{count} eigenpairs asked of a matrix of {size} rows")
-    if 3 * count >= size:  # Lanczos needs room; a dense solve of so small a matrix is cheap
+    if 3 * (count + known) >= size:  # Lanczos needs room; a dense solve of so small a matrix is cheap
         values, vectors = eigh(stiffness.toarray(), mass.toarray())
-        return values[:count], _with_fixed_signs(vectors[:, :count])
-    shifted = stiffness if shift == 0.0 else csr_array(stiffness - shift * mass)
-    factor = symmetric_solver(solver)
+        return values[known : known + count], _with_fixed_signs(vectors[:, known : known + count])
     with threadpool_limits(1, user_api="blas"):  # small products: threads only cost
-        factor.factorise(shifted)
-        inverse = LinearOperator((size, size), matvec=factor.solve, dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(size)
+        if null_space is not None:
+            start -= null_space @ (null_space.T @ (mass @ start))
+        solve = stiffness_solve(stiffness, mass, null_space, solver=solver)
+        inverse = LinearOperator((size, size), matvec=solve, dtype=np.float64)
         try:
-            values, vectors = eigsh(stiffness, count, mass, sigma=shift, OPinv=inverse, v0=start, tol=tolerance)
+            values, vectors = eigsh(stiffness, count, mass, sigma=0.0, OPinv=inverse, v0=start, tol=1e-12)
         except ArpackError as error:
             raise SolverError(f"the eigensolver failed: {error}") from error
     order = np.argsort(values)
