@@ -6,7 +6,7 @@ import pytest
 from bodies_for_tests import beam, relative, slopes, tip, tip_load
 from softrig.bases.modes import linear_modes
 from softrig.dynamics import static_equilibrium
-from softrig.errors import SolverError
+from softrig.errors import AnchorError, SolverError
 from softrig.fem.loads import gravity_force
 from softrig.fem.material import Material
 from softrig.forces.polynomial import reduce_body
@@ -105,7 +105,7 @@ def test_too_few_iterations_raise_instead_of_returning_half_an_answer():
 def test_a_load_without_equilibrium_raises(law):
     body = beam(free=True, law=law, material=Material(young=1e4, poisson=0.3, density=1000.0))
     force = tip_load(body, (1.0, 0.0, 0.0))  # nothing holds the other end
-    with pytest.raises(SolverError):
+    with pytest.raises(AnchorError):
         static_equilibrium(body, force, iterations=20)
 
 

@@ -8,7 +8,7 @@
     sr.save_model(model, "beam.softrig")
 
     simulation = sr.ReducedSimulation(sr.load_model("beam.softrig"), step=1e-3)
-    simulation.pull(vertices=[-1 % len(mesh.vertices)], forces=[[0.0, 0.0, -5.0]])
+    simulation.pull(vertices=[len(mesh.vertices) - 1], forces=[[0.0, 0.0, -5.0]])
     simulation.run(1000)
     simulation.positions()                                             # (n, 3) metres
 

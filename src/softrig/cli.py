@@ -55,11 +55,12 @@ def demo(
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help="Which ones; all by default.")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the records.")] = Path("bench"),
+    page: Annotated[Path | None, typer.Option(help="One Markdown page with all tables.")] = None,
 ) -> None:
     """Measure this machine and print ours beside the published and the peers' figures."""
     from softrig.bench import run_benches
 
-    run_benches(names or [], output)
+    run_benches(names or [], output, page)
     typer.echo(f"Records (JSON and Markdown) are in {output}.")
 
 

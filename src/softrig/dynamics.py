@@ -46,8 +46,8 @@ class ElasticBody(Protocol):
     def system(self, mass_factor: float, stiffness: Any, stiffness_factor: float) -> Any:
         """mass_factor · M + stiffness_factor · K."""
 
-    def solve(self, matrix: Any, right: np.ndarray) -> np.ndarray:
-        """matrix⁻¹ right; raises `SolverError`."""
+    def solve(self, matrix: Any, right: np.ndarray, *, definite: bool = False) -> np.ndarray:
+        """matrix⁻¹ right; raises `SolverError` if singular, or if `definite` is asked for and not so."""
 
     def require_anchored(self) -> None:
         """Raise `AnchorError` if the body can move without deforming, so that not every load has an equilibrium."""
@@ -268,8 +268,8 @@ def static_equilibrium(
 ) -> np.ndarray:
     """q with R(q) = force, by Newton with line search on energy − force·q; load applied in `load_steps` parts.
 
-    Where the stiffness is indefinite, or its step does not lower the potential, the positive
-    semidefinite stiffness takes its place.
+    Where the stiffness is indefinite the positive semidefinite one takes its place, so that the answer is
+    a minimum (a shape that lasts) and not a saddle.
     """
     body.require_anchored()
     q = np.zeros(body.size) if start is None else np.array(start, dtype=np.float64)
@@ -281,7 +281,7 @@ def static_equilibrium(
 
 
 def _equilibrium(body: ElasticBody, force: np.ndarray, q: np.ndarray, iterations: int, tolerance: float) -> np.ndarray:
-    goal = tolerance * max(float(np.linalg.norm(force)), 1e-30)
+    goal = tolerance * max(float(np.linalg.norm(force)), float(np.linalg.norm(body.force(q))))
     potential = float(body.energy(q) - force @ q)
     for _ in range(iterations):
         internal, stiffness = body.force_and_stiffness(q)
@@ -302,13 +302,10 @@ def _equilibrium(body: ElasticBody, force: np.ndarray, q: np.ndarray, iterations
 def _descent(body: ElasticBody, q: np.ndarray, stiffness: Any, gradient: np.ndarray) -> np.ndarray:
     """A direction in which the potential falls: exact Newton, or with the projected stiffness."""
     try:
-        direction = -body.solve(stiffness, gradient)
-        if gradient @ direction < 0.0:
-            return direction
+        return -body.solve(stiffness, gradient, definite=True)
     except SolverError:
-        pass
-    _, projected = body.force_and_stiffness(q, projected=True)
-    return -body.solve(projected, gradient)
+        _, projected = body.force_and_stiffness(q, projected=True)
+        return -body.solve(projected, gradient)
 
 
 def _line_search(

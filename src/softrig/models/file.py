@@ -46,8 +46,18 @@ def save_model(model: ReducedBody, path: str | os.PathLike[str]) -> None:
         "group_names": json.dumps(list(model.group_names)),
         "notes": json.dumps(model.notes),
     }
+    if len(json.dumps(metadata)) > MAX_HEADER_BYTES // 2:
+        raise ModelFileError(
+            f"{path}: group names and notes beyond {MAX_HEADER_BYTES // 2} bytes do not fit a model file"
+        )
     with replacing(path) as temporary:
-        save_file({name: np.ascontiguousarray(array) for name, array in tensors.items()}, temporary, metadata)
+        save_file(
+            {name: np.ascontiguousarray(array, _dtype(name)) for name, array in tensors.items()}, temporary, metadata
+        )
+
+
+def _dtype(name: str) -> type:
+    return np.int32 if name in _INTEGERS else np.float64
 
 
 def load_model(path: str | os.PathLike[str]) -> ReducedBody:
@@ -56,7 +66,7 @@ def load_model(path: str | os.PathLike[str]) -> ReducedBody:
     metadata = _metadata(path)
     try:
         tensors = load_file(path)
-    except SafetensorError as error:
+    except (SafetensorError, TypeError, KeyError) as error:  # the latter for types NumPy does not have
         raise ModelFileError(f"{path}: damaged or truncated ({error})") from error
     try:
         model = _assemble(metadata, tensors)
@@ -83,13 +93,13 @@ def _metadata(path: Path) -> dict[str, str]:
         header = json.loads(raw)
         metadata = header["__metadata__"]
         recognised = metadata["format"] == FORMAT
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         recognised = False
     if not recognised:
         raise ModelFileError(f"{path}: not a softrig model")
     version = str(metadata.get("version", ""))
-    if not version.isdecimal():
-        raise ModelFileError(f"{path}: a softrig file without a usable version ({version!r})")
+    if not version.isdecimal() or len(version) > 9:
+        raise ModelFileError(f"{path}: a softrig file without a usable version ({version[:20]!r})")
     if int(version) > VERSION:
         raise ModelFileError(
             f"{path}: written by a newer softrig (file version {version}, this one reads up to {VERSION}): "
@@ -102,9 +112,10 @@ def _metadata(path: Path) -> dict[str, str]:
 
 def _assemble(metadata: dict[str, str], tensors: dict[str, np.ndarray]) -> ReducedBody:
     for name, array in tensors.items():
-        wanted = np.int32 if name in _INTEGERS else np.float64
-        if array.dtype != wanted:
-            raise ValueError(f"tensor {name} is {array.dtype}, not {np.dtype(wanted)}")
+        if array.dtype != _dtype(name):
+            raise ValueError(f"tensor {name} is {array.dtype}, not {np.dtype(_dtype(name))}")
+        if array.ndim == 0:
+            raise ValueError(f"tensor {name} has no shape")
         if not np.isfinite(array).all():
             raise ValueError(f"tensor {name} holds NaN or infinity")
     surface = None

@@ -153,12 +153,14 @@ class FullBody:
         """mass_factor · M + stiffness_factor · K."""
         return self.pattern.matrix(mass_factor * self._mass_data + stiffness_factor * stiffness.data)
 
-    def solve(self, matrix: csr_array, right: np.ndarray) -> np.ndarray:
-        """matrix⁻¹ right; a Cholesky that fails for lack of definiteness is tried again as LDLᵀ."""
+    def solve(self, matrix: csr_array, right: np.ndarray, *, definite: bool = False) -> np.ndarray:
+        """matrix⁻¹ right; unless `definite` is asked for, a failed Cholesky is tried again as LDLᵀ."""
         try:
             self._solver.factorise(matrix)
             return self._solver.solve(right)
         except SolverError:
+            if definite:
+                raise
             self._indefinite_solver.factorise(matrix)
             return self._indefinite_solver.solve(right)
 

@@ -129,9 +129,10 @@ class ReducedBody:
         rho[g] = float(new.density)
         return replace(self, lam=lam, mu=mu, density=rho)
 
-    def with_modes(self, modes: int | Sequence[int]) -> ReducedBody:
+    def with_modes(self, modes: int | np.integer | Sequence[int] | np.ndarray) -> ReducedBody:
         """The same body with the first `modes` modes, or those listed (StVK05 §6.5)."""
-        kept = np.arange(modes) if isinstance(modes, int) else np.asarray(modes, dtype=np.int64)
+        listed = np.arange(modes) if isinstance(modes, int | np.integer) else modes
+        kept = np.asarray(listed, dtype=np.int64)
         if kept.size == 0 or kept.min() < 0 or kept.max() >= self.size or len(set(kept.tolist())) < kept.size:
             raise ModeCountError(f"modes must be different and within 0 to {self.size - 1}", kept)
         products = self.rigid_products
@@ -226,12 +227,12 @@ class ReducedBody:
         """mass_factor · M + stiffness_factor · K."""
         return mass_factor * self.mass + stiffness_factor * stiffness
 
-    def solve(self, matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """matrix⁻¹ right, symmetric but perhaps indefinite."""
+    def solve(self, matrix: np.ndarray, right: np.ndarray, *, definite: bool = False) -> np.ndarray:
+        """matrix⁻¹ right, for a symmetric matrix; positive definite if `definite` is asked for."""
         try:
-            return solve(matrix, right, assume_a="sym")
+            return solve(matrix, right, assume_a="pos" if definite else "sym")
         except LinAlgError as error:
-            raise SolverError(f"the reduced system is singular: {error}") from error
+            raise SolverError(f"the reduced system cannot be solved: {error}") from error
 
     def require_anchored(self) -> None:
         """Nothing to ask: the modes of a free body hold no rigid motion either."""

@@ -41,8 +41,7 @@ class SymmetricSolver(Protocol):
 def symmetric_solver(name: str = "auto", *, definite: bool = True) -> SymmetricSolver:
     """The solver called `name`; "auto" is PARDISO where installed, SuperLU otherwise.
 
-    `definite` promises positive definite matrices. PARDISO is faster for it and notices a broken
-    promise; SuperLU does not care.
+    `definite` promises positive definite matrices, which PARDISO is faster for; both notice a broken promise.
     """
     if name not in SOLVERS:
         raise InputError(f"no sparse solver called {name!r}; there are {', '.join(SOLVERS)}")
@@ -51,13 +50,14 @@ def symmetric_solver(name: str = "auto", *, definite: bool = True) -> SymmetricS
         raise InputError("the pardiso solver needs the optional package: pip install 'softrig[fast]'")
     if name == "pardiso" or (name == "auto" and installed):
         return _Pardiso(definite)
-    return _SuperLU()
+    return _SuperLU(definite)
 
 
 class _SuperLU:
     """SciPy's LU with an ordering for symmetric patterns."""
 
-    def __init__(self) -> None:
+    def __init__(self, definite: bool) -> None:
+        self._definite = definite
         self._factor: Any = None
 
     def factorise(self, matrix: csr_array) -> None:
@@ -68,6 +68,13 @@ class _SuperLU:
             )
         except RuntimeError as error:
             raise SolverError(f"the sparse factorisation failed: {error}") from error
+        if self._definite and not self._found_definite():
+            raise SolverError("the sparse factorisation failed: the matrix is not positive definite")
+
+    def _found_definite(self) -> bool:
+        """Whether elimination took every pivot from the diagonal and found it positive (Sylvester's law of inertia)."""
+        factor = self._factor
+        return bool(np.array_equal(factor.perm_r, factor.perm_c) and (factor.U.diagonal() > 0.0).all())
 
     def solve(self, right: np.ndarray) -> np.ndarray:
         return self._factor.solve(np.ascontiguousarray(right))

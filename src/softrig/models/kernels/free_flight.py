@@ -274,7 +274,7 @@ def step(
             coefficients, products, alpha, beta, new_q, new_v, new_a, new_omega, ell, new_R.T @ torque, force,
             J_modes, h, inverse, stiffness, residual,
         )  # fmt: skip
-        if np.sum(residual * residual) <= tolerance * tolerance * scale:
+        if np.sum(residual * residual) <= tolerance * tolerance * scale < np.inf:
             break
         mass = coefficients[s : 2 * s]
         if not _solve_system(mass, stiffness, h, inverse, a1, a4 * alpha, 1.0 + a4 * beta, residual):

@@ -166,7 +166,7 @@ def step(coefficients: np.ndarray, memory: np.ndarray, counters: np.ndarray, r: 
                 residual[i] += beta * product[i]
         for i in range(r):
             square += residual[i] * residual[i]
-        if square <= tolerance * tolerance * scale:
+        if square <= tolerance * tolerance * scale < np.inf:
             break
         system = scratch[:s]
         for i in range(s):
