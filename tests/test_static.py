@@ -113,3 +113,10 @@ def test_a_load_that_is_not_finite_raises():
     body = beam()
     with pytest.raises(SolverError):
         static_equilibrium(body, np.full(body.size, np.nan))
+
+
+def test_a_tolerance_below_rounding_ends_at_rounding():
+    body = beam()
+    force = tip_load(body, (0.0, 0.0, -8.0))
+    q = static_equilibrium(body, force, tolerance=1e-18)
+    assert relative(body.force(q), force) < 1e-9
