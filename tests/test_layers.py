@@ -17,14 +17,14 @@ SOURCE = Path(softrig.__file__).parent
 LAYERS = [
     {"errors", "version", "files"},
     {"numerics"},
-    {"fem", "dynamics", "render"},
+    {"fem", "dynamics", "render", "rig"},
     {"models"},
     {"io"},
     {"meshing"},
     {"bases"},
     {"forces"},
     {"bodies", "machine", "console", "report"},
-    {"demo", "bench"},
+    {"characters", "demo", "bench"},
     {"api", "cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

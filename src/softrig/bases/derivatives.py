@@ -51,7 +51,7 @@ def modal_derivatives(
     """
     with_inertia = modes.rigid is not None if inertia is None else inertia
     pairs = sorted_indices(2, modes.shapes.shape[1])
-    loads = -body.stiffness_derivative(modes.shapes, pairs)
+    loads = -body.stiffness_derivative(modes.shapes)
     if with_inertia:
         return _derivatives_with_inertia(body, modes, pairs, loads, progress)
     solve = stiffness_solve(body.rest_stiffness, body.mass, modes.rigid, solver=body.solver_name)

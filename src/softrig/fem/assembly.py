@@ -186,7 +186,7 @@ def _scatter_blocks(
                     data[at + 2] += block[a, b, i, 2]
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
 def stiffness_derivative(
     law: int,
     nodes: np.ndarray,
@@ -195,73 +195,93 @@ def stiffness_derivative(
     lam: np.ndarray,
     mu: np.ndarray,
     fields: np.ndarray,
-    pairs: np.ndarray,
     result: np.ndarray,
 ) -> None:
-    """Write (H:a)b at rest for pairs of `fields` (n, 3, k) into `result` (n, 3, pairs), newton.
+    """Write (H:a)b at rest for all pairs a ≤ b of `fields` (n, 3, k) into `result` (n, 3, k(k+1)/2), newton.
 
     (H:a)b = D²R(0)[a, b] (StVK05 Eqs. 14, 15) is the force of the stress
-        S(ε₂) + ∇b S(ε_a) + ∇a S(ε_b) + a(ε_a ε_b + ε_b ε_a)
-        + 2b(tr ε_a ε_b + tr ε_b ε_a + tr(ε_a ε_b) I) + 2c tr ε_a tr ε_b I,
-    ε = sym ∇, ε₂ = sym(∇aᵀ∇b), S(ε) = λ tr ε I + 2μ ε, and (a, b, c) the law's third-order constants.
-    Symmetric in a and b, exact for every law.
+        S(ε₂) + ∇b S(ε_a) + ∇a S(ε_b) + c₁(ε_a ε_b + ε_b ε_a)
+        + 2c₂(tr ε_a ε_b + tr ε_b ε_a + tr(ε_a ε_b) I) + 2c₃ tr ε_a tr ε_b I,
+    ε = sym ∇, ε₂ = sym(∇aᵀ∇b), S(ε) = λ tr ε I + 2μ ε, and c₁, c₂, c₃ the law's third-order constants.
+    Symmetric in a and b, exact for every law. Pair (a, b) stands at a + b(b+1)/2, so that for each b
+    everything runs over contiguous a.
     """
     count = fields.shape[2]
     corners = nodes.shape[1]
-    grad = np.empty((count, 3, 3))
-    strain = np.empty((count, 3, 3))
-    linear = np.empty((count, 3, 3))
+    pairs = count * (count + 1) // 2
+    A = np.empty((3, 3, count))
+    strain = np.empty((3, 3, count))
+    linear = np.empty((3, 3, count))
     trace = np.empty(count)
-    P = np.empty((9, pairs.shape[0]))
+    pressure = np.empty(count)
+    P = np.empty((3, 3, pairs))
+    forces = np.empty((corners, 3, pairs))
     result[:] = 0.0
     for e in range(nodes.shape[0]):
         cubic, mixed, volumetric = laws.third_order_constants(law, lam[e], mu[e])
+        forces[:] = 0.0
         for p in range(volumes.shape[1]):
             G = gradients[e, p]
-            grad[:] = 0.0
+            volume = volumes[e, p]
+            A[:] = 0.0
             for a in range(corners):
                 for i in range(3):
                     for K in range(3):
                         for m in range(count):
-                            grad[m, i, K] += fields[nodes[e, a], i, m] * G[a, K]
+                            A[i, K, m] += fields[nodes[e, a], i, m] * G[a, K]
             for m in range(count):
-                trace[m] = grad[m, 0, 0] + grad[m, 1, 1] + grad[m, 2, 2]
-                for i in range(3):
-                    for K in range(3):
-                        strain[m, i, K] = 0.5 * (grad[m, i, K] + grad[m, K, i])
-                        linear[m, i, K] = 2.0 * mu[e] * strain[m, i, K]
-                    linear[m, i, i] += lam[e] * trace[m]
-            for pair in range(pairs.shape[0]):
-                m, n = pairs[pair, 0], pairs[pair, 1]
-                A, B, eA, eB, sA, sB = grad[m], grad[n], strain[m], strain[n], linear[m], linear[n]
-                inner = 0.0
-                second_trace = 0.0
-                for i in range(3):
-                    for K in range(3):
-                        inner += eA[i, K] * eB[i, K]
-                        second_trace += A[i, K] * B[i, K]
-                pressure = lam[e] * second_trace + 2.0 * mixed * inner + 2.0 * volumetric * trace[m] * trace[n]
-                for i in range(3):
-                    for K in range(3):
-                        value = 2.0 * mixed * (trace[m] * eB[i, K] + trace[n] * eA[i, K])
-                        for L in range(3):
-                            value += (
-                                mu[e] * (A[L, i] * B[L, K] + B[L, i] * A[L, K])
-                                + B[i, L] * sA[L, K]
-                                + A[i, L] * sB[L, K]
-                                + cubic * (eA[i, L] * eB[L, K] + eB[i, L] * eA[L, K])
-                            )
+                trace[m] = A[0, 0, m] + A[1, 1, m] + A[2, 2, m]
+            for i in range(3):
+                for K in range(3):
+                    for m in range(count):
+                        strain[i, K, m] = 0.5 * (A[i, K, m] + A[K, i, m])
+                        linear[i, K, m] = 2.0 * mu[e] * strain[i, K, m]
                         if i == K:
-                            value += pressure
-                        P[3 * i + K, pair] = volumes[e, p] * value
+                            linear[i, K, m] += lam[e] * trace[m]
+            at = 0
+            for n in range(count):
+                for m in range(n + 1):
+                    pressure[m] = 2.0 * volumetric * trace[m] * trace[n]
+                for i in range(3):
+                    for K in range(3):
+                        gradient, small = lam[e] * A[i, K, n], 2.0 * mixed * strain[i, K, n]
+                        for m in range(n + 1):
+                            pressure[m] += gradient * A[i, K, m] + small * strain[i, K, m]
+                for i in range(3):
+                    for K in range(3):
+                        row = P[i, K, at : at + n + 1]
+                        for m in range(n + 1):
+                            row[m] = pressure[m] if i == K else 0.0
+                        for L in range(3):
+                            b_li, b_lk, b_il = mu[e] * A[L, i, n], mu[e] * A[L, K, n], A[i, L, n]
+                            s_lk = linear[L, K, n]
+                            for m in range(n + 1):
+                                row[m] += (
+                                    b_lk * A[L, i, m] + b_li * A[L, K, m] + b_il * linear[L, K, m] + s_lk * A[i, L, m]
+                                )
+                        if law != laws.STVK:
+                            weight, small = 2.0 * mixed * trace[n], 2.0 * mixed * strain[i, K, n]
+                            for m in range(n + 1):
+                                row[m] += weight * strain[i, K, m] + small * trace[m]
+                            for L in range(3):
+                                e_lk, e_il = cubic * strain[L, K, n], cubic * strain[i, L, n]
+                                for m in range(n + 1):
+                                    row[m] += e_lk * strain[i, L, m] + e_il * strain[L, K, m]
+                at += n + 1
             for a in range(corners):
                 for i in range(3):
-                    row = result[nodes[e, a], i]
+                    target = forces[a, i]
                     for K in range(3):
-                        slope = G[a, K]
-                        stress_row = P[3 * i + K]
-                        for pair in range(pairs.shape[0]):
-                            row[pair] += slope * stress_row[pair]
+                        slope = volume * G[a, K]
+                        stress = P[i, K]
+                        for pair in range(pairs):
+                            target[pair] += slope * stress[pair]
+        for a in range(corners):
+            for i in range(3):
+                target = result[nodes[e, a], i]
+                source = forces[a, i]
+                for pair in range(pairs):
+                    target[pair] += source[pair]
 
 
 @dataclass(frozen=True)

@@ -102,13 +102,15 @@ class FullBody:
         """K(0), newton per metre."""
         return self.force_and_stiffness(np.zeros(self.size))[1]
 
-    def stiffness_derivative(self, fields: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-        """(3·free, pairs) of (H:a)b at rest for pairs of columns of `fields` (3·free, k) (StVK05 Eq. 14)."""
+    def stiffness_derivative(self, fields: np.ndarray) -> np.ndarray:
+        """(3·free, k(k+1)/2) of (H:a)b at rest for all pairs of columns a ≤ b of `fields` (3·free, k).
+
+        StVK05 Eq. 14; pairs in the order of `numerics.symmetric_tensors`.
+        """
         full = np.ascontiguousarray(self.expand(fields))
-        result = np.empty((len(self.fixed), 3, len(pairs)))
-        assembly.stiffness_derivative(
-            self._law, *self._points, self.lam, self.mu, full, np.asarray(pairs, dtype=np.int64), result
-        )
+        count = fields.shape[1]
+        result = np.empty((len(self.fixed), 3, count * (count + 1) // 2))
+        assembly.stiffness_derivative(self._law, *self._points, self.lam, self.mu, full, result)
         return self.restrict(result)
 
     @cached_property
