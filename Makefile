@@ -28,4 +28,4 @@ $(READY): pyproject.toml requirements/pinned.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache demo bench
+	rm -rf $(VENV) .numba .pytest_cache .mypy_cache .ruff_cache demo bench

@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def compiled_sources() -> str:
+    """A fingerprint of every module that holds compiled code."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        content = path.read_bytes()
+        if b"njit" in content:
+            digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+# Numba's own cache does not notice that a function called from another file has changed, and would test old code.
+os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".numba" / compiled_sources())
+
 import numpy as np
 import pytest
 

@@ -159,7 +159,7 @@ def test_amplitude_zero_gives_the_printed_weights_of_equation_16():
     lam = modes.eigenvalues
     wanted = [lam[0] / lam[j] * modes.shapes[:, j] for j in range(3)]
     wanted += [
-        lam[0] ** 2 / (lam[i] * lam[j]) * shape
+        lam[0] ** 2 / (lam[i] * lam[j]) * shape / mass_norm(body, shape)
         for (i, j), shape in zip(derivatives.pairs, derivatives.shapes.T, strict=True)
     ]
     np.testing.assert_allclose(samples, np.array(wanted).T, rtol=1e-13)
@@ -197,7 +197,7 @@ def largest_angle(body, one, other):
 
 
 @pytest.mark.parametrize("free", [False, True], ids=["anchored", "free"])
-def test_the_basis_does_not_depend_on_the_unit_of_length_but_the_printed_one_does(free):
+def test_the_basis_does_not_depend_on_the_unit_of_length(free):
     metres = beam(free=free)
     # The same body in centimetres: pascal = kg/(m s²), so moduli divide by 100 and densities by 100³.
     young, density = RUBBER.young / 100.0, RUBBER.density / 100.0**3
@@ -212,8 +212,7 @@ def test_the_basis_does_not_depend_on_the_unit_of_length_but_the_printed_one_doe
         )
         for amplitude in (None, 0.0)
     }
-    assert angles[None] < 1e-5
-    assert angles[0.0] > 0.05
+    assert max(angles.values()) < 1e-5
 
 
 @pytest.mark.parametrize("size", [5, 9])

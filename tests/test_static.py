@@ -6,7 +6,7 @@ import pytest
 from bodies_for_tests import beam, relative, slopes, tip, tip_load
 from softrig.bases.modes import linear_modes
 from softrig.dynamics import static_equilibrium
-from softrig.errors import AnchorError, SolverError
+from softrig.errors import AnchorError, InputError, NotFiniteError, SolverError
 from softrig.fem.loads import gravity_force
 from softrig.fem.material import Material
 from softrig.forces.polynomial import reduce_body
@@ -111,7 +111,7 @@ def test_a_load_without_equilibrium_raises(law):
 
 def test_a_load_that_is_not_finite_raises():
     body = beam()
-    with pytest.raises(SolverError):
+    with pytest.raises(NotFiniteError, match="forces"):
         static_equilibrium(body, np.full(body.size, np.nan))
 
 
@@ -120,3 +120,20 @@ def test_a_tolerance_below_rounding_ends_at_rounding():
     force = tip_load(body, (0.0, 0.0, -8.0))
     q = static_equilibrium(body, force, tolerance=1e-18)
     assert relative(body.force(q), force) < 1e-9
+
+
+@pytest.mark.parametrize("young", [1e2, 1e6, 1e11])
+@pytest.mark.parametrize("load", [1e-12, 1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize("law", ["stvk", "corotational", "neo-hookean", "stable-neo-hookean"])
+def test_loads_far_below_the_stiffness_are_solved_to_rounding(law, load, young):
+    """Rounding in the force goes with the modulus, not with the load: asking for less would never end."""
+    body = beam(law=law, material=Material(young=young, poisson=0.3, density=1000.0))
+    force = tip_load(body, (0.0, 0.0, -load * young * 0.01))
+    q = static_equilibrium(body, force, load_steps=2)
+    assert np.linalg.norm(body.force(q) - force) <= max(1e-9 * np.linalg.norm(force), 1.01 * body.force_rounding(q))
+    assert body.force_rounding(q) < 1e-11 * young
+
+
+def test_a_static_solve_needs_a_load_step():
+    with pytest.raises(InputError, match="load step"):
+        static_equilibrium(beam(), np.zeros(beam().size), load_steps=0)

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from softrig.errors import InputError, SolverError, StepSizeError
+from softrig.errors import InputError, SolverError, StepSizeError, require_finite
 
 IMPLICIT_METHODS = ("newmark", "backward-euler")
 METHODS = (*IMPLICIT_METHODS, "central-differences")
 
-ROUNDING = 1e-7
-"""A static residual below this, relative to the forces, that falls no further is as good as the arithmetic allows."""
+MOST_ITERATIONS = 30
+"""Newton iterations of a step that must converge."""
 
 
 class ElasticBody(Protocol):
@@ -39,6 +39,12 @@ class ElasticBody(Protocol):
 
     def force_and_stiffness(self, q: np.ndarray, *, projected: bool = False) -> tuple[np.ndarray, Any]:
         """R(q) and K(q) = ∂R/∂q, or a positive semidefinite stand-in for K."""
+
+    def force_rounding(self, q: np.ndarray) -> float:
+        """How large the rounding in the norm of `force` is: no residual can be asked to be smaller."""
+
+    def energy_rounding(self, q: np.ndarray) -> float:
+        """How large the rounding in `energy` is, joule."""
 
     def mass_times(self, v: np.ndarray) -> np.ndarray:
         """M v."""
@@ -138,8 +144,9 @@ class State:
 class Integrator:
     """Steps a body with a fixed time step.
 
-    `iterations` bounds the Newton iterations a step (1 is the paper's semi-implicit choice); they stop
-    early once the residual falls below `tolerance` times the forces at play.
+    Newton iterations stop once the residual falls below `tolerance` times the forces at play (or below
+    rounding). By default a step that does not get there raises `SolverError`; with `iterations` it takes that
+    many at most and what they give (1 is the paper's semi-implicit choice).
     """
 
     def __init__(
@@ -149,12 +156,12 @@ class Integrator:
         method: str = "newmark",
         *,
         damping: Rayleigh | None = None,
-        iterations: int = 20,
+        iterations: int | None = None,
         tolerance: float = 1e-9,
     ) -> None:
         if method not in METHODS:
             raise InputError(f"no integrator called {method!r}; there are {', '.join(METHODS)}")
-        if iterations < 1:
+        if iterations is not None and iterations < 1:
             raise InputError(f"at least one Newton iteration a step, got {iterations}")
         self.body = body
         self.step_size = require_step(step)
@@ -163,7 +170,7 @@ class Integrator:
         self.iterations = iterations
         self.tolerance = tolerance
         if method == "central-differences":
-            limit = critical_step(body)
+            limit = critical_step(body, self.damping)
             if step > limit:
                 raise StepSizeError(f"central differences are unstable beyond {limit:.3g} seconds here, got {step:.3g}")
 
@@ -180,36 +187,51 @@ class Integrator:
         return self._implicit_step(state, force)
 
     def run(
-        self, state: State, steps: int, force: np.ndarray | Callable[[float], np.ndarray]
+        self, state: State, steps: int, force: np.ndarray | Callable[[float], np.ndarray], *, record: bool = True
     ) -> tuple[State, np.ndarray]:
-        """`steps` steps under a constant or time-dependent force; the last state and q after each step."""
-        trajectory = np.empty((steps, self.body.size))
+        """`steps` steps under a constant or time-dependent force; the last state, and q after each step.
+
+        The trajectory is (steps, size), or (0, size) without `record`.
+        """
+        trajectory = np.empty((steps if record else 0, self.body.size))
         for i in range(steps):
             load = force(state.time + self.step_size) if callable(force) else force
             state = self.step(state, load)
-            trajectory[i] = state.q
+            if record:
+                trajectory[i] = state.q
         return state, trajectory
 
     def _implicit_step(self, state: State, force: np.ndarray) -> State:
         c = step_constants(self.method, self.step_size)
         alpha, beta = self.damping.mass, self.damping.stiffness
         q = state.q.copy()
-        for _ in range(self.iterations):
+        for _ in range(self.iterations or MOST_ITERATIONS):
             internal, stiffness = self.body.force_and_stiffness(q)
             a, v = self._rates(c, q, state)
             inertia = self.body.mass_times(a + alpha * v)
             residual = inertia + internal - force
             if beta:
                 residual += beta * (stiffness @ v)
-            scale = np.linalg.norm(inertia) + np.linalg.norm(internal) + np.linalg.norm(force)
+            scale = float(np.linalg.norm(inertia) + np.linalg.norm(internal) + np.linalg.norm(force))
             if not np.isfinite(scale):
                 raise SolverError(f"the step at {state.time:.6g} s diverged: try a smaller step")
-            if np.linalg.norm(residual) <= self.tolerance * scale:
+            if np.linalg.norm(residual) <= max(self.tolerance * scale, self._rounding(c, q)):
                 break
             matrix = self.body.system(c.a1 + c.a4 * alpha, stiffness, 1.0 + c.a4 * beta)
             q = q - self.body.solve(matrix, residual)
+        else:
+            if self.iterations is None:
+                raise SolverError(
+                    f"the step at {state.time:.6g} s did not converge in {MOST_ITERATIONS} iterations: "
+                    "try a smaller step"
+                )
         a, v = self._rates(c, q, state)
         return State(q, v, a, state.time + self.step_size)
+
+    def _rounding(self, c: StepConstants, q: np.ndarray) -> float:
+        """What is left of a residual by rounding: in the internal force, and in the difference q − q₀."""
+        moved = float(np.linalg.norm(self.body.mass_times(q)))
+        return 2.0 * self.body.force_rounding(q) + 8.0 * float(np.finfo(np.float64).eps) * c.a1 * moved
 
     @staticmethod
     def _rates(c: StepConstants, q: np.ndarray, state: State) -> tuple[np.ndarray, np.ndarray]:
@@ -242,8 +264,11 @@ def kinetic_energy(body: ElasticBody, state: State) -> float:
     return 0.5 * float(state.v @ body.mass_times(state.v))
 
 
-def critical_step(body: ElasticBody, *, iterations: int = 200, seed: int = 0) -> float:
-    """2/ω_max at rest, seconds: the largest stable step of central differences (power iteration on M⁻¹K)."""
+def critical_step(body: ElasticBody, damping: Rayleigh | None = None, *, iterations: int = 200, seed: int = 0) -> float:
+    """The largest stable step of central differences at rest, seconds: 2/ω_max, less with damping.
+
+    ω_max by power iteration on M⁻¹K.
+    """
     _, stiffness = body.force_and_stiffness(np.zeros(body.size))
     x = np.random.default_rng(seed).standard_normal(body.size)
     previous = 0.0
@@ -255,8 +280,23 @@ def critical_step(body: ElasticBody, *, iterations: int = 200, seed: int = 0) ->
             break
         previous = value
         x = body.solve_mass(y)
+    omega = np.sqrt(value)
+    ratio = 0.0 if damping is None else damping.ratio(omega / (2.0 * np.pi))
     # The power iteration approaches ω_max from below: keep a margin.
-    return 0.98 * 2.0 / np.sqrt(value)
+    return 0.98 * _critical_product(ratio) / omega
+
+
+def _critical_product(ratio: float) -> float:
+    """The largest stable ωh of `Integrator._explicit_step` for an oscillator with this damping ratio, by bisection."""
+    low, high = 0.0, 2.0
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        position = np.array([1.0, middle, 0.5 * middle**2])
+        acceleration = -position - 2.0 * ratio * np.array([0.0, 1.0, middle])
+        velocity = np.array([0.0, 1.0, 0.5 * middle]) + 0.5 * middle * acceleration
+        growth = np.abs(np.linalg.eigvals(np.stack([position, velocity, acceleration]))).max()
+        low, high = (middle, high) if growth <= 1.0 + 1e-9 else (low, middle)
+    return low
 
 
 def static_equilibrium(
@@ -275,6 +315,9 @@ def static_equilibrium(
     a minimum (a shape that lasts) and not a saddle.
     """
     body.require_anchored()
+    require_finite(np.asarray(force), "forces")
+    if load_steps < 1:
+        raise InputError(f"at least one load step, got {load_steps}")
     q = np.zeros(body.size) if start is None else np.array(start, dtype=np.float64)
     for part in range(1, load_steps + 1):
         q = _equilibrium(body, force * (part / load_steps), q, iterations, tolerance)
@@ -284,22 +327,21 @@ def static_equilibrium(
 
 
 def _equilibrium(body: ElasticBody, force: np.ndarray, q: np.ndarray, iterations: int, tolerance: float) -> np.ndarray:
-    scale = max(float(np.linalg.norm(force)), float(np.linalg.norm(body.force(q))))
+    # Without a load there is only the force of the start to compare with.
+    scale = float(np.linalg.norm(force)) or float(np.linalg.norm(body.force(q)))
     potential = float(body.energy(q) - force @ q)
-    best, stalled = np.inf, 0
     for _ in range(iterations):
         internal, stiffness = body.force_and_stiffness(q)
         gradient = internal - force
+        goal = max(tolerance * scale, body.force_rounding(q))
         residual = float(np.linalg.norm(gradient))
-        stalled = stalled + 1 if residual > 0.5 * best else 0
-        best = min(best, residual)
-        # Newton halves a residual that is more than rounding every time; near it, thrice not is the end.
-        if residual <= tolerance * scale or (stalled >= 3 and residual <= ROUNDING * scale):
+        if residual <= goal:
             return q
         direction = _descent(body, q, stiffness, gradient)
         q, potential, moved = _line_search(body, force, q, direction, gradient, potential)
         if not moved:
-            if residual <= ROUNDING * scale:
+            # The potential cannot tell better from worse any more; the estimate of rounding may be a little low.
+            if residual <= 100.0 * goal:
                 return q
             raise SolverError("the static solve stalled: apply the load in more steps")
     raise SolverError(f"the static solve did not converge in {iterations} iterations: use more load steps")
@@ -324,7 +366,7 @@ def _line_search(
 ) -> tuple[np.ndarray, float, bool]:
     """Halve until the potential falls as Armijo asks (or, at rounding level, until the residual does)."""
     slope = float(gradient @ direction)
-    noise = 1e-13 * (abs(potential) + abs(float(force @ q)))
+    noise = body.energy_rounding(q) + 1e-13 * (abs(potential) + abs(float(force @ q)))
     length = 1.0
     for _ in range(40):
         trial = q + length * direction

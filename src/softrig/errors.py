@@ -90,6 +90,27 @@ def notice(message: str, indices: Iterable[int] | np.ndarray = ()) -> None:
     warnings.warn(message + some_of(np.asarray(list(indices), dtype=np.int64)), Notice, stacklevel=3)
 
 
+def require_indices(indices: object, count: int, what: str) -> np.ndarray:
+    """(k,) `indices` as integers, if all lie within 0 to count − 1; `what` they are, for the message."""
+    array = np.atleast_1d(np.asarray(indices))
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise IndexRangeError(f"{what} must be integers, got {array.dtype}")
+    outside = (array < 0) | (array >= count)
+    if outside.any():
+        raise IndexRangeError(f"{what} outside 0 to {count - 1}", array[outside])
+    return array.astype(np.int64)
+
+
+def require_vectors(vectors: object, count: int, what: str) -> np.ndarray:
+    """(count, 3) finite vectors; a single (3,) serves for all."""
+    array = np.asarray(vectors, dtype=np.float64)
+    if array.shape not in ((3,), (1, 3), (count, 3)):
+        raise InputError(f"{what} have shape {array.shape}, not ({count}, 3) or (3,)")
+    array = np.array(np.broadcast_to(array, (count, 3)))
+    require_finite(array, what)
+    return array
+
+
 def require_finite(array: np.ndarray, what: str) -> None:
     """Raise `NotFiniteError` naming the first axis' rows of `array` that hold NaN or infinity."""
     finite = np.isfinite(array)

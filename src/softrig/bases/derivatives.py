@@ -97,14 +97,17 @@ def derivative_samples(
 
     `amplitude` is the largest displacement to expect of the first mode, metres; default a quarter of
     the body's diagonal. With p₁ the coordinate that moves the first mode that far and
-    p_j = p₁ λ₁/λ_j, the samples are the terms of the parabola u = ψ_j p_j + ½ Φ_ij p_i p_j (Eq. 13). Those are the
-    paper's weights λ₁/λ_j and λ₁²/(λ_iλ_j) (Eq. 16) with a physical size, which they need: as
-    printed, the balance of modes and derivatives depends on the units. `amplitude=0` gives the printed ones.
+    p_j = p₁ λ₁/λ_j, the samples are the terms of the parabola u = ψ_j p_j + ½ Φ_ij p_i p_j (Eq. 13): the paper's
+    weights λ₁/λ_j and λ₁²/(λ_iλ_j) (Eq. 16) with the size that a motion of that amplitude gives them.
+    `amplitude=0` gives the printed recipe, which mass-normalises the derivatives and so forgets how large
+    they are.
     """
     ratios = modes.eigenvalues[0] / modes.eigenvalues
     i, j = derivatives.pairs.T
     if amplitude == 0.0:
-        return np.concatenate([modes.shapes * ratios, derivatives.shapes * (ratios[i] * ratios[j])], axis=1)
+        norms = np.sqrt(np.einsum("ij,ij->j", derivatives.shapes, body.mass @ derivatives.shapes))
+        weights = ratios[i] * ratios[j] / np.where(norms > 0.0, norms, 1.0)
+        return np.concatenate([modes.shapes * ratios, derivatives.shapes * weights], axis=1)
     if amplitude is None:
         amplitude = 0.25 * float(np.linalg.norm(np.ptp(body.mesh.vertices, axis=0)))
     if amplitude < 0.0:
@@ -131,6 +134,8 @@ def derivative_basis(
     `modes` defaults to as many as fill `size` about twice with derivatives counted. Other arguments:
     `derivative_samples`, `modal_derivatives`.
     """
+    if size < 1:
+        raise ModeCountError(f"a basis needs at least one vector, got {size}")
     if modes is None:
         modes = next(k for k in range(1, size + 3) if k + k * (k + 1) // 2 >= 2 * size)
     if size > modes + (modes * (modes + 1) // 2):

@@ -14,7 +14,8 @@ import numpy as np
 
 from softrig.bases.snapshots import Basis, mass_distance_selection
 from softrig.dynamics import static_equilibrium
-from softrig.errors import InputError, ModeCountError, SolverError, notice
+from softrig.errors import ModeCountError, SolverError, notice, require_indices, require_vectors
+from softrig.fem.loads import point_force
 from softrig.models.full import FullBody
 from softrig.numerics.pca import mass_pca
 from softrig.numerics.sparse import symmetric_solver
@@ -31,9 +32,7 @@ class Pull:
 
     def field(self, vertices: int) -> np.ndarray:
         """(vertices, 3) the forces on the whole mesh."""
-        field = np.zeros((vertices, 3))
-        np.add.at(field, self.vertices, self.forces)
-        return field
+        return point_force(vertices, self.vertices, self.forces)
 
 
 class SketchPad:
@@ -48,12 +47,9 @@ class SketchPad:
 
     def pull(self, vertices: np.ndarray, forces: np.ndarray) -> np.ndarray:
         """Record forces (k, 3), newton, at k vertices; (n, 3) the linear model's displacements, metres."""
-        vertices = np.atleast_1d(np.asarray(vertices, dtype=np.int64))
         count = len(self.body.mesh.vertices)
-        outside = (vertices < 0) | (vertices >= count)
-        if outside.any():
-            raise InputError(f"vertices outside 0 to {count - 1}", vertices[outside])
-        pull = Pull(vertices, np.broadcast_to(np.asarray(forces, np.float64), (len(vertices), 3)).copy())
+        vertices = require_indices(vertices, count, "vertices")
+        pull = Pull(vertices, require_vectors(forces, len(vertices), "forces"))
         self.pulls.append(pull)
         return self.body.expand(self._solver.solve(self.body.restrict(pull.field(count))))
 

@@ -25,7 +25,8 @@ class Embedding:
 
     def carry(self, field: np.ndarray) -> np.ndarray:
         """(m, ...) values at the points of a field (n, ...) given at the mesh's vertices."""
-        return np.einsum("mk,mk...->m...", self.weights, field[self.nodes])
+        flat = self.matrix(len(field)) @ field.reshape(len(field), -1)
+        return np.asarray(flat).reshape(len(self.nodes), *field.shape[1:])
 
     def spread(self, field: np.ndarray, vertices: int) -> np.ndarray:
         """(vertices, ...) what forces (m, ...) at the points do to the mesh: the transpose of `carry`."""

@@ -1,7 +1,7 @@
 """Material laws: energy, stress and stiffness of one integration point, compiled, each formula once.
 
-Full assembly and every runtime call these same functions. Arguments: `law` one of the codes below,
-`F` (3, 3) deformation gradient, λ and μ the Lamé constants in pascal. J = det F, C = FᵀF,
+Full assembly calls these functions, and so does every runtime that evaluates stress. Arguments: `law` one of
+the codes below, `F` (3, 3) deformation gradient, λ and μ the Lamé constants in pascal. J = det F, C = FᵀF,
 E = (C − I)/2, F = R S the polar decomposition, σ its signed singular values.
 
 | law | energy density ψ |

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softrig.errors import InputError
+from softrig.errors import require_indices, require_vectors
 from softrig.fem.embedding import Embedding
 
 STANDARD_GRAVITY = 9.80665
@@ -20,12 +20,9 @@ def gravity_force(
 
 def point_force(count: int, vertices: np.ndarray, forces: np.ndarray) -> np.ndarray:
     """Forces (k, 3) or one (3,) for all, newton, at k of `count` vertices; repeated vertices add up."""
-    vertices = np.atleast_1d(np.asarray(vertices, dtype=np.int64))
-    outside = (vertices < 0) | (vertices >= count)
-    if outside.any():
-        raise InputError(f"vertices outside 0 to {count - 1}", vertices[outside])
+    vertices = require_indices(vertices, count, "vertices")
     field = np.zeros((count, 3))
-    np.add.at(field, vertices, np.broadcast_to(np.asarray(forces, dtype=np.float64), (len(vertices), 3)))
+    np.add.at(field, vertices, require_vectors(forces, len(vertices), "forces"))
     return field
 
 

@@ -22,7 +22,7 @@ from softrig.errors import (
 from softrig.fem.elements import REFERENCE_ELEMENTS, Quadrature, ReferenceElement
 
 FLATNESS = 1e-10
-"""An element is flat if its volume is below this times the cube of its longest edge."""
+"""An element is flat if its volume is below this times the cube of its bounding box's diagonal."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,17 @@ class VolumeMesh:
             notice(f"{rewound.size} of {len(elements)} elements were wound the wrong way: rewound", rewound)
         if groups is None:
             groups = np.zeros(len(elements), np.int32)
+        if not np.issubdtype(np.asarray(groups).dtype, np.integer):
+            raise InputError(f"groups must be integers, got {np.asarray(groups).dtype}")
         group_array = np.ascontiguousarray(groups, dtype=np.int32)
         if group_array.shape != (len(elements),) or group_array.min() < 0:
             raise InputError(f"groups must be {len(elements)} non-negative integers, one an element")
         count = int(group_array.max()) + 1
+        empty = np.setdiff1d(np.arange(count), group_array)
+        if empty.size:
+            raise InputError("material groups without elements", empty)
         names = group_names or tuple("body" if count == 1 else f"group {i}" for i in range(count))
-        if len(names) < count or len(set(names)) != len(names):
+        if len(names) != count or len(set(names)) != len(names):
             raise InputError(f"{count} groups need {count} different names, got {names}")
         return cls(vertices, elements, group_array, tuple(names))
 

@@ -16,7 +16,8 @@ from numba import njit
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from softrig.errors import InputError
+from softrig.bases.modes import rigid_motions
+from softrig.errors import InputError, ModeCountError, require_finite, require_indices
 from softrig.fem import assembly
 from softrig.fem.embedding import Embedding
 from softrig.models.full import FullBody
@@ -47,8 +48,16 @@ def reduce_body(
         raise InputError(f"only the stvk law reduces to polynomials, this body has {body.law!r}")
     if basis.ndim != 2 or basis.shape[0] != body.size:
         raise InputError(f"the basis has shape {basis.shape}, the body {body.size} free degrees of freedom")
+    if basis.shape[1] == 0:
+        raise ModeCountError("the basis has no vectors")
+    require_finite(basis.T, "basis vectors")
     if (surface is None) != (surface_triangles is None):
         raise InputError("give `surface` and `surface_triangles` together")
+    if surface is not None and surface_triangles is not None:
+        require_indices(surface.nodes.ravel(), len(body.mesh.vertices), "vertices of the embedding")
+        require_indices(surface_triangles.ravel(), len(surface.nodes), "vertices of the surface triangles")
+    if body.is_free:
+        _require_no_rigid_motion(body, basis)
     full_basis = np.ascontiguousarray(body.expand(basis))
     coefficients, lam, mu, density = stvk_coefficients(body, full_basis, progress)
     triangles = body.mesh.boundary_triangles if surface_triangles is None else surface_triangles
@@ -60,6 +69,7 @@ def reduce_body(
         lam=lam,
         mu=mu,
         density=density,
+        uniform_products=_uniform_products(body, full_basis, density),
         surface_triangles=np.ascontiguousarray(triangles, dtype=np.int32),
         surface=surface,
         surface_colours=surface_colours,
@@ -80,13 +90,14 @@ def stvk_coefficients(
     linear, cubic, quartic = (np.zeros(shape) for shape in shapes)
     mass = np.zeros((count, entry_count(2, r)))
     done = 0
+    triples, quads = sorted_indices(3, r), sorted_indices(4, r)
     for g in range(count):
         members = np.nonzero(groups == g)[0]
         gram_lambda, gram_mu = _strain_grams(body, basis, members, lam[g], mu[g], progress, done)
         done += len(members)
         for place, gram in ((LAMBDA, gram_lambda), (MU, gram_mu)):
             linear[g, place] = pack(gram[:r, :r])
-            _symmetrise(gram, r, sorted_indices(3, r), sorted_indices(4, r), cubic[g, place], quartic[g, place])
+            _symmetrise(gram, r, triples, quads, cubic[g, place], quartic[g, place])
         mass[g] = pack(_reduced_products(_group_mass(body, g, density[g]), basis, basis).trace(axis1=2, axis2=3))
     return StvkCoefficients(linear, cubic, quartic, mass), lam, mu, density
 
@@ -238,6 +249,22 @@ def _reduced_products(mass: csr_array, left: np.ndarray, right: np.ndarray) -> n
     """(k, m, 3, 3) Σ_ab mass[a,b] left[a,:,i] ⊗ right[b,:,j] of fields (n, 3, k) and (n, 3, m)."""
     weighted = (mass @ right.reshape(len(right), -1)).reshape(right.shape)
     return np.einsum("axi,ayj->ijxy", left, weighted, optimize=True)
+
+
+def _require_no_rigid_motion(body: FullBody, basis: np.ndarray) -> None:
+    rigid = rigid_motions(body)
+    share = np.linalg.norm(rigid.T @ (body.mass @ basis), axis=0)
+    size = np.sqrt(np.einsum("ij,ij->j", basis, body.mass @ basis))
+    moving = np.nonzero(share > 1e-6 * size)[0]
+    if moving.size:
+        raise InputError("basis vectors of a free body that hold rigid motion", moving)
+
+
+def _uniform_products(body: FullBody, basis: np.ndarray, density: np.ndarray) -> np.ndarray:
+    """(g, 3, r) Σ mass · basis at unit density: the modes' share in uniform accelerations."""
+    groups = range(len(body.mesh.group_names))
+    masses = [np.asarray(_group_mass(body, g, density[g]).sum(axis=0)).ravel() for g in groups]
+    return np.einsum("gn,nxr->gxr", np.array(masses), basis)
 
 
 def _rigid_products(body: FullBody, basis: np.ndarray, density: np.ndarray) -> np.ndarray:

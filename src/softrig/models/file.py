@@ -27,7 +27,7 @@ VERSION = 1
 MAX_HEADER_BYTES = 1 << 20
 
 _COEFFICIENTS = ("linear", "cubic", "quartic", "mass")
-_ARRAYS = ("vertices", "basis", "lam", "mu", "density", "surface_triangles")
+_ARRAYS = ("vertices", "basis", "lam", "mu", "density", "uniform_products", "surface_triangles")
 _OPTIONAL = ("surface_colours", "rigid_products")
 _INTEGERS = ("surface_triangles", "surface_nodes")
 
@@ -50,6 +50,7 @@ def save_model(model: ReducedBody, path: str | os.PathLike[str]) -> None:
         raise ModelFileError(
             f"{path}: group names and notes beyond {MAX_HEADER_BYTES // 2} bytes do not fit a model file"
         )
+    _check(model, Path(path))
     with replacing(path) as temporary:
         save_file(
             {name: np.ascontiguousarray(array, _dtype(name)) for name, array in tensors.items()}, temporary, metadata
@@ -147,6 +148,7 @@ def _check(model: ReducedBody, path: Path) -> None:
         "lam": model.lam.shape == (g,),
         "mu": model.mu.shape == (g,),
         "density": model.density.shape == (g,),
+        "uniform_products": model.uniform_products.shape == (g, 3, r),
         "coefficients.linear": parts.linear.shape == (g, 2, entry_count(2, r)),
         "coefficients.cubic": parts.cubic.shape == (g, 2, entry_count(3, r)),
         "coefficients.quartic": parts.quartic.shape == (g, 2, entry_count(4, r)),

@@ -7,12 +7,12 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from softrig.errors import AnchorError, InputError, SolverError
+from softrig.errors import AnchorError, InputError, SolverError, require_indices
 from softrig.fem import assembly
 from softrig.fem.laws import law_code
 from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
-from softrig.numerics.sparse import SymmetricSolver, symmetric_solver
+from softrig.numerics.sparse import SOLVERS, SymmetricSolver, symmetric_solver
 
 MASSES = ("consistent", "lumped")
 
@@ -44,6 +44,8 @@ class FullBody:
         self.mass_kind = mass
         self.lam, self.mu, self.density = material.per_element(len(mesh.elements))
         self.fixed = fixed_mask(len(mesh.vertices), fixed)
+        if solver not in SOLVERS:
+            raise InputError(f"no sparse solver called {solver!r}; there are {', '.join(SOLVERS)}")
         self.solver_name = solver
         self.pattern = assembly.system_pattern(len(mesh.vertices), mesh.elements, self.fixed)
 
@@ -96,6 +98,25 @@ class FullBody:
             data,
         )
         return self.restrict(force), pattern.matrix(data)
+
+    def force_rounding(self, q: np.ndarray) -> float:
+        """How large the rounding in the norm of `force` is, newton: strain is known to the last digit of F ≈ 1."""
+        epsilon = float(np.finfo(np.float64).eps)
+        stretched = self.rest_stiffness.diagonal() * q
+        return 4.0 * epsilon * (self._stress_scale + float(np.linalg.norm(stretched)))
+
+    def energy_rounding(self, q: np.ndarray) -> float:
+        """How large the rounding in `energy` is, joule: some laws add up to zero at rest, but term by term do not."""
+        moduli = np.abs(self.lam) + 2.0 * self.mu
+        return 4.0 * float(np.finfo(np.float64).eps) * float(moduli @ self.mesh.volumes)
+
+    @cached_property
+    def _stress_scale(self) -> float:
+        """‖Σ volume (λ + 2μ) |dN/dX|‖ over the vertices, newton: the force of a strain of one."""
+        points = self.mesh.stiffness_points
+        slopes = np.linalg.norm(points.gradients, axis=3)
+        shares = np.einsum("ep,epk->ek", points.volumes, slopes) * (np.abs(self.lam) + 2.0 * self.mu)[:, None]
+        return float(np.linalg.norm(np.bincount(points.nodes.ravel(), weights=shares.ravel())))
 
     @cached_property
     def rest_stiffness(self) -> csr_array:
@@ -219,10 +240,9 @@ def fixed_mask(vertices: int, fixed: np.ndarray | None) -> np.ndarray:
             raise InputError(f"the mask of fixed vertices has shape {fixed.shape}, the mesh {vertices} vertices")
         mask = fixed.copy()
     else:
-        indices = fixed.astype(np.int64).ravel()
-        outside = (indices < 0) | (indices >= vertices)
-        if outside.any():
-            raise InputError(f"fixed vertices outside 0 to {vertices - 1}", indices[outside])
+        indices = require_indices(fixed.ravel(), vertices, "fixed vertices")
+        if len(indices) == vertices > 2 and indices.max() <= 1:
+            raise InputError("fixed vertices look like a mask of 0 and 1: give booleans, or indices")
         mask = np.zeros(vertices, bool)
         mask[indices] = True
     if mask.all():

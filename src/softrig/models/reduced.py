@@ -13,8 +13,9 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 
-from softrig.errors import InputError, ModeCountError, SolverError
+from softrig.errors import InputError, ModeCountError, SolverError, require_indices, require_vectors
 from softrig.fem.embedding import Embedding
+from softrig.fem.loads import STANDARD_GRAVITY
 from softrig.fem.material import Material
 from softrig.models.kernels import polynomial
 from softrig.models.kernels.display import display_positions
@@ -80,6 +81,8 @@ class ReducedBody:
     """(g,) μ of each group, pascal."""
     density: np.ndarray
     """(g,) kilogram per cubic metre."""
+    uniform_products: np.ndarray
+    """(g, 3, r) UᵀM e_x, e_y, e_z at unit density: what uniform accelerations do to the modes."""
     surface_triangles: np.ndarray
     """(t, 3) triangles to draw: of the embedded surface, or of the volume mesh's boundary."""
     surface: Embedding | None = None
@@ -127,7 +130,12 @@ class ReducedBody:
         lam, mu, rho = self.lam.copy(), self.mu.copy(), self.density.copy()
         lam[g], mu[g] = (float(value) for value in new.lame())
         rho[g] = float(new.density)
-        return replace(self, lam=lam, mu=mu, density=rho)
+        edited = replace(self, lam=lam, mu=mu, density=rho)
+        # What does not depend on the material is shared: a live edit must not cost a frame.
+        for name in ("surface_rest", "surface_modes", "_surface_rest_single"):
+            if name in self.__dict__:
+                edited.__dict__[name] = self.__dict__[name]
+        return edited
 
     def with_modes(self, modes: int | np.integer | Sequence[int] | np.ndarray) -> ReducedBody:
         """The same body with the first `modes` modes, or those listed (StVK05 §6.5)."""
@@ -143,6 +151,7 @@ class ReducedBody:
             self,
             basis=np.ascontiguousarray(self.basis[:, kept]),
             coefficients=self.coefficients.kept(kept),
+            uniform_products=np.ascontiguousarray(self.uniform_products[:, :, kept]),
             rigid_products=products,
         )
 
@@ -167,19 +176,22 @@ class ReducedBody:
         return np.ascontiguousarray(self.surface_rest.ravel(), dtype=np.float32)
 
     def surface_positions(self, q: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """(m, 3) drawn vertices at coordinates q, metres, single precision; into `out` if given."""
+        """(m, 3) drawn vertices at coordinates q, metres, single precision; into `out` if given (contiguous)."""
         result = np.empty((len(self.surface_rest), 3), np.float32) if out is None else out
+        if result.shape != (len(self.surface_rest), 3) or result.dtype != np.float32 or not result.flags.c_contiguous:
+            raise InputError(f"`out` must be contiguous float32 of shape ({len(self.surface_rest)}, 3)")
         display_positions(self._surface_rest_single, self.surface_modes, q.astype(np.float32), result.reshape(-1))
         return result
 
     def reduced_force(self, vertices: np.ndarray, forces: np.ndarray) -> np.ndarray:
-        """(r,) Uᵀf of forces (k, 3), newton, at k vertices of the volume mesh; costs O(k r)."""
-        vertices = np.atleast_1d(np.asarray(vertices, dtype=np.int64))
-        outside = (vertices < 0) | (vertices >= len(self.vertices))
-        if outside.any():
-            raise InputError(f"vertices outside 0 to {len(self.vertices) - 1}", vertices[outside])
+        """(r,) Uᵀf of forces (k, 3), or one (3,) for all, newton, at k vertices of the volume mesh; costs O(k r)."""
+        vertices = require_indices(vertices, len(self.vertices), "vertices")
         rows = self.basis.reshape(-1, 3, self.size)[vertices]
-        return np.einsum("kxr,kx->r", rows, np.asarray(forces, dtype=np.float64).reshape(-1, 3))
+        return np.einsum("kxr,kx->r", rows, require_vectors(forces, len(vertices), "forces"))
+
+    def gravity_force(self, acceleration: Sequence[float] = (0.0, 0.0, -STANDARD_GRAVITY)) -> np.ndarray:
+        """(r,) Uᵀ of the weight of the whole body; z up by default."""
+        return np.einsum("g,gxr,x->r", self.density, self.uniform_products, np.asarray(acceleration, dtype=np.float64))
 
     @cached_property
     def flat_coefficients(self) -> np.ndarray:
@@ -200,7 +212,7 @@ class ReducedBody:
         return self.force_and_stiffness(q)[0]
 
     def force_and_stiffness(self, q: np.ndarray, *, projected: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """R(q) (r,) and K(q) (r, r); `projected` clamps negative eigenvalues to zero."""
+        """R(q) (r,) and K(q) (r, r); `projected` lifts its eigenvalues to at least 1e-9 of the largest."""
         force, packed = np.empty(self.size), np.empty(entry_count(2, self.size))
         polynomial.evaluate(
             self.flat_coefficients, np.ascontiguousarray(q, dtype=np.float64), force, packed, self._scratch()
@@ -210,6 +222,16 @@ class ReducedBody:
             values, vectors = np.linalg.eigh(stiffness)
             stiffness = (vectors * np.maximum(values, 1e-9 * values[-1])) @ vectors.T
         return force, stiffness
+
+    def force_rounding(self, q: np.ndarray) -> float:
+        """How large the rounding in the norm of `force` is."""
+        epsilon = float(np.finfo(np.float64).eps)
+        rest = unpack(self.flat_coefficients[: entry_count(2, self.size)])
+        return 4.0 * epsilon * float(np.linalg.norm(np.abs(rest) @ np.abs(q)))
+
+    def energy_rounding(self, q: np.ndarray) -> float:
+        """How large the rounding in `energy` is, joule."""
+        return self.force_rounding(q) * float(np.linalg.norm(q))
 
     def mass_times(self, v: np.ndarray) -> np.ndarray:
         """M v."""

@@ -27,7 +27,7 @@ class ReducedSimulation:
     `method`: "newmark" or "backward-euler". `iterations` Newton iterations a step at most (1 is the
     paper's choice), fewer once the residual falls below `tolerance` times the forces at play.
 
-    Assign reduced forces to `force[:]`, or use `pull`; they stay until changed.
+    Assign reduced forces to `force`, or use `pull`; they stay until changed.
     """
 
     def __init__(
@@ -44,21 +44,73 @@ class ReducedSimulation:
             raise InputError("this body flies freely: simulate it with FreeFlight")
         if iterations < 1:
             raise InputError(f"at least one Newton iteration a step, got {iterations}")
-        self.step_size = require_step(step)
-        self.method = method
-        self.damping = damping or Rayleigh()
-        self.iterations = iterations
+        self._step_size = require_step(step)
+        self._method = method
+        self._damping = damping or Rayleigh()
+        self._iterations = iterations
         self._model = model
         self._coefficients = model.flat_coefficients.copy()
         r = self._size = model.size
         self._memory = np.zeros(polynomial.memory_size(r))
-        self._memory[:6] = step_constants(method, self.step_size)
-        self._memory[6:9] = self.damping.mass, self.damping.stiffness, tolerance
+        self._memory[:6] = step_constants(method, self._step_size)
+        self._memory[6:9] = self._damping.mass, self._damping.stiffness, tolerance
         at = polynomial.SETTINGS
-        self.q, self.v, self.a, self.force = self._memory[at : at + 4 * r].reshape(4, r)
+        self._q, self._v, self._a, self._force = self._memory[at : at + 4 * r].reshape(4, r)
         self._counters = np.zeros(2, np.int64)
         self._steps = 0
         self._none = np.empty((0, r))
+
+    @property
+    def q(self) -> np.ndarray:
+        """(r,) modal coordinates; write into it or assign to it."""
+        return self._q
+
+    @q.setter
+    def q(self, value: np.ndarray) -> None:
+        self._q[:] = value
+
+    @property
+    def v(self) -> np.ndarray:
+        """(r,) their rates; write into it or assign to it."""
+        return self._v
+
+    @v.setter
+    def v(self, value: np.ndarray) -> None:
+        self._v[:] = value
+
+    @property
+    def a(self) -> np.ndarray:
+        """(r,) their accelerations, as the last step left them."""
+        return self._a
+
+    @property
+    def force(self) -> np.ndarray:
+        """(r,) the reduced force; write into it or assign to it. It stays until changed."""
+        return self._force
+
+    @force.setter
+    def force(self, value: np.ndarray) -> None:
+        self._force[:] = value
+
+    @property
+    def step_size(self) -> float:
+        """Seconds."""
+        return self._step_size
+
+    @property
+    def method(self) -> str:
+        """Either "newmark" or "backward-euler"."""
+        return self._method
+
+    @property
+    def damping(self) -> Rayleigh:
+        """Rayleigh damping."""
+        return self._damping
+
+    @property
+    def iterations(self) -> int:
+        """Newton iterations a step at most."""
+        return self._iterations
 
     @property
     def model(self) -> ReducedBody:
@@ -68,7 +120,7 @@ class ReducedSimulation:
     @property
     def time(self) -> float:
         """Seconds since the last reset."""
-        return self._steps * self.step_size
+        return self._steps * self._step_size
 
     @property
     def fallbacks(self) -> Fallbacks:
@@ -87,7 +139,7 @@ class ReducedSimulation:
 
     def step(self) -> None:
         """One step under the current force."""
-        polynomial.step(self._coefficients, self._memory, self._counters, self._size, self.iterations)
+        polynomial.step(self._coefficients, self._memory, self._counters, self._size, self._iterations)
         self._steps += 1
 
     def run(self, steps: int, forces: np.ndarray | None = None, *, record: bool = False) -> np.ndarray:
@@ -111,7 +163,7 @@ class ReducedSimulation:
             self._memory,
             self._counters,
             self._size,
-            self.iterations,
+            self._iterations,
             forces,
             trajectory,
             steps,
@@ -120,8 +172,8 @@ class ReducedSimulation:
         return trajectory
 
     def pull(self, vertices: np.ndarray, forces: np.ndarray) -> None:
-        """Add forces (k, 3), newton, at k vertices of the volume mesh to the current force."""
-        self.force += self._model.reduced_force(vertices, forces)
+        """Add forces (k, 3), or one (3,) for all, newton, at k vertices of the volume mesh to the current force."""
+        self._force += self._model.reduced_force(vertices, forces)
 
     def edit_material(
         self,

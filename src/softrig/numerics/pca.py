@@ -19,6 +19,8 @@ def mass_pca(samples: np.ndarray, mass: csr_array, size: int) -> tuple[np.ndarra
     values, falling.
     """
     require_finite(samples.T, "samples")
+    if size < 1:
+        raise ModeCountError(f"a basis needs at least one vector, got {size}")
     gram = samples.T @ (mass @ samples)
     values, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
     values, vectors = values[::-1], vectors[:, ::-1]

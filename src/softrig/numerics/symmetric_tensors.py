@@ -19,9 +19,15 @@ def entry_count(order: int, size: int) -> int:
 
 def sorted_indices(order: int, size: int) -> np.ndarray:
     """(entries, order) the index tuples i ≤ j ≤ … in storage order."""
-    grid = np.indices((size,) * order).reshape(order, -1).T if order > 1 else np.arange(size)[:, None]
-    rising = grid[(np.diff(grid, axis=1) >= 0).all(axis=1)]
-    return rising[np.argsort(entry_position(rising))]
+    if order == 1:
+        return np.arange(size)[:, None]
+    # Entries whose last index is l come together, the rest of their indices running over 0 to l in the same order.
+    lower = sorted_indices(order - 1, size)
+    blocks = []
+    for last in range(size):
+        head = lower[: entry_count(order - 1, last + 1)]
+        blocks.append(np.concatenate([head, np.full((len(head), 1), last)], axis=1))
+    return np.concatenate(blocks) if blocks else np.zeros((0, order), np.int64)
 
 
 def entry_position(indices: np.ndarray) -> np.ndarray:

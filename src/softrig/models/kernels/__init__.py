@@ -1,1 +1,1 @@
-"""The compiled steps: flat arrays in, flat arrays out, nothing allocated."""
+"""The compiled steps: arrays in, arrays out; those of anchored bodies allocate nothing."""

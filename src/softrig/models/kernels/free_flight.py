@@ -292,3 +292,39 @@ def step(
     R[:] = 1.5 * new_R - 0.5 * new_R @ (new_R.T @ new_R)
     L[:] = new_L
     return True
+
+
+@njit(cache=True)
+def run(
+    coefficients: np.ndarray,
+    products: np.ndarray,
+    constants: np.ndarray,
+    h_step: float,
+    mass: float,
+    q: np.ndarray,
+    v: np.ndarray,
+    a: np.ndarray,
+    R: np.ndarray,
+    centre: np.ndarray,
+    momentum: np.ndarray,
+    L: np.ndarray,
+    force: np.ndarray,
+    thrust: np.ndarray,
+    torque: np.ndarray,
+    iterations: int,
+    steps: int,
+) -> int:
+    """Many steps under constant loads: the body as a whole by `thrust` (3,), its shape and spin by `step`.
+
+    Returns how many steps were thrown away because they did not stay finite.
+    """
+    resets = 0
+    for _ in range(steps):
+        if not step(coefficients, products, constants, h_step, q, v, a, R, L, force, torque, iterations):
+            resets += 1
+            v[:] = 0.0
+            a[:] = 0.0
+        for x in range(3):
+            centre[x] += h_step * (momentum[x] + 0.5 * h_step * thrust[x]) / mass
+            momentum[x] += h_step * thrust[x]
+    return resets
