@@ -78,9 +78,7 @@ def test_nearer_triangle_hides_the_farther(order: int) -> None:
 def test_interpenetrating_triangles_meet_where_they_cross() -> None:
     slanted, triangles = square(0.8, 0.0)
     slanted[:, 2] = slanted[:, 0]
-    image = render(
-        [Mesh(*square(0.8, 0.0), (0.9, 0.1, 0.1)), Mesh(slanted, triangles, (0.1, 0.1, 0.9))], AHEAD, SIZE
-    )
+    image = render([Mesh(*square(0.8, 0.0), (0.9, 0.1, 0.1)), Mesh(slanted, triangles, (0.1, 0.1, 0.9))], AHEAD, SIZE)
     assert image[60, 70, 0] > image[60, 70, 2]
     assert image[60, 90, 2] > image[60, 90, 0]
 
@@ -105,9 +103,7 @@ def test_light_from_the_left_brightens_the_left(flipped: bool, crease_angle: flo
 
 @pytest.mark.parametrize("up", [(0.0, 1.0, 0.0), (0.0, 0.0, 1.0)])
 def test_shadow_darkens_the_ground_away_from_the_light(up: tuple[float, float, float]) -> None:
-    to_world = np.array(
-        [[1.0, 0, 0], [0, 1, 0], [0, 0, 1]] if up[1] else [[1.0, 0, 0], [0, 0, -1], [0, 1, 0]]
-    )
+    to_world = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1]] if up[1] else [[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
     # Rows of `to_world.T` are where x, y and z of a y-up scene point.
     mesh = Mesh(cube()[0] @ to_world.T, cube()[1], gloss=0.0)
     camera = Camera(to_world @ [0.0, 6.0, 6.0], to_world @ [0.0, -0.5, 0.0], up)
@@ -150,8 +146,7 @@ def test_triangles_behind_the_eye_do_not_show() -> None:
 
 def test_wire_draws_dark_edges() -> None:
     plain, wired = (
-        brightness(render(Mesh(*square(1.0, 0.0), wire=wire), AHEAD, SIZE, light=FRONTAL))
-        for wire in (False, True)
+        brightness(render(Mesh(*square(1.0, 0.0), wire=wire), AHEAD, SIZE, light=FRONTAL)) for wire in (False, True)
     )
     diagonal = wired[60, 80] / plain[60, 80]
     assert diagonal < 0.8
@@ -170,9 +165,7 @@ def test_crease_angle_splits_a_cube_and_smooths_a_sphere() -> None:
     vertices, triangles = cube()
     sharp = corner_normals(vertices, triangles, 0.7)
     assert np.allclose(np.abs(sharp).max(axis=2), 1.0)
-    assert np.allclose(
-        np.abs(corner_normals(vertices, triangles, 3.0)).max(axis=2), 1 / math.sqrt(3), atol=0.25
-    )
+    assert np.allclose(np.abs(corner_normals(vertices, triangles, 3.0)).max(axis=2), 1 / math.sqrt(3), atol=0.25)
     vertices, triangles = sphere()
     smooth = corner_normals(vertices, triangles, 0.7)
     areas = np.linalg.norm(
@@ -203,9 +196,7 @@ def test_sequential_map_rises_in_luminance_at_an_even_pace() -> None:
     assert (np.diff(light) > 0.0).all()
     assert light[0] < 0.05
     assert light[-1] > 0.7
-    assert np.array_equal(
-        sequential(np.array([2.0, 9.0]), low=3.0, high=4.0), sequential(np.array([3.0, 4.0]))
-    )
+    assert np.array_equal(sequential(np.array([2.0, 9.0]), low=3.0, high=4.0), sequential(np.array([3.0, 4.0])))
 
 
 def test_diverging_map_peaks_in_the_middle() -> None:

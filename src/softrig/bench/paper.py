@@ -138,7 +138,11 @@ class Kick:
     periods: float = 1.9
     """How long to watch, periods of the first mode."""
     steps_a_period: int = 80
-    damping: Rayleigh = Rayleigh(0.0, 2e-4)
+
+    @property
+    def damping(self) -> Rayleigh:
+        """A little, for the high frequencies."""
+        return Rayleigh(0.0, 2e-4)
 
 
 def kicked_spoon(update: Update) -> Record:

@@ -51,7 +51,8 @@ def run_benches(names: Sequence[str], folder: Path, page: Path | None = None) ->
 
 def _page(records: Sequence[Record]) -> str:
     today = datetime.now(tz=UTC).date()
-    head = f"# Measurements\n\nWritten by `softrig bench --page` on {today}, not by hand. Least of many where not said otherwise.\n"
+    told = f"Written by `softrig bench --page` on {today}, not by hand. Least of many where not said otherwise."
+    head = f"# Measurements\n\n{told}\n"
     return "\n".join([head, *(record.markdown() for record in records)])
 
 

@@ -192,14 +192,14 @@ def _report(
         ],
     )
     report.text(
-        f"A step covers 1 ms of motion, so one core could run about {1e-3 / step.median:,.0f} such bridges in real time."
+        f"A step covers 1 ms of motion: one core could run about {1e-3 / step.median:,.0f} such bridges in real time."
     )
     report.table(["stage", "seconds"], [[stage, f"{taken:.2f}"] for stage, taken in work.seconds.items()])
     report.heading("Truth")
     report.text(
-        f"The crate at rest pushes the deck down by {1e3 * full:.1f} mm in the full model and by {1e3 * reduced:.1f} mm in "
-        f"the reduced one ({100.0 * (reduced / full - 1.0):+.1f} %). It rests {crate.along:g} m from the middle, between two "
-        "of the places where the basis was shown a load."
+        f"The crate at rest pushes the deck down by {1e3 * full:.1f} mm in the full model and by "
+        f"{1e3 * reduced:.1f} mm in the reduced one ({100.0 * (reduced / full - 1.0):+.1f} %). It rests "
+        f"{crate.along:g} m from the middle, between two of the places where the basis was shown a load."
     )
     report.heading("Motion")
     motion = [Series("deck", drop.times, 100.0 * drop.deck), Series("crate", drop.times, 100.0 * drop.heights)]
