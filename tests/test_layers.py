@@ -24,7 +24,7 @@ LAYERS = [
     {"bases"},
     {"forces"},
     {"bodies", "machine", "console", "report"},
-    {"characters", "demo", "bench"},
+    {"characters", "demo", "bench", "inspection", "conversion", "volume"},
     {"api", "cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -12,6 +12,7 @@ from softrig.bases.modes import LinearModes, linear_modes, rigid_motions
 from softrig.bases.sketch import Pull, SketchPad, sketched_basis, sketched_shapes
 from softrig.bases.snapshots import Basis, mass_distance_selection, snapshot_basis
 from softrig.bodies import Soup, footbridge, heart, spoon, tower
+from softrig.conversion import convert_clip
 from softrig.dynamics import Integrator, Rayleigh, State, critical_step, kinetic_energy, static_equilibrium
 from softrig.errors import InputError, ModelFileError, Notice, SoftrigError, SolverError
 from softrig.fem.embedding import Embedding
@@ -19,6 +20,10 @@ from softrig.fem.loads import gravity_force, point_force, pressure_force, pull_f
 from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
 from softrig.forces.polynomial import reduce_body
+from softrig.inspection import inspect_file
+from softrig.io.characters import load_character
+from softrig.io.glb_bake import bake_glb
+from softrig.io.glb_writer import write_character_glb
 from softrig.meshing.boxes import box_bricks, box_tets
 from softrig.meshing.voxels import Voxelisation, voxelise
 from softrig.models.file import load_model, save_model
@@ -26,40 +31,61 @@ from softrig.models.free_flight import FreeFlight
 from softrig.models.full import FullBody
 from softrig.models.reduced import ReducedBody
 from softrig.models.reduced_simulation import ReducedSimulation
+from softrig.rig.character import Character, Part
+from softrig.rig.clip import Clip, Track
+from softrig.rig.deformers import Bend, BlendShapes, CallableRig, RigChain, Wire
+from softrig.rig.skeleton import Skeleton
+from softrig.rig.skinning import DualQuaternionSkin, LinearBlendSkin
 
 __all__ = [
     "Basis",
+    "Bend",
+    "BlendShapes",
+    "CallableRig",
+    "Character",
+    "Clip",
+    "DualQuaternionSkin",
     "Embedding",
     "FreeFlight",
     "FullBody",
     "InputError",
     "Integrator",
+    "LinearBlendSkin",
     "LinearModes",
     "Material",
     "ModalDerivatives",
     "ModelFileError",
     "Notice",
+    "Part",
     "Pull",
     "Rayleigh",
     "ReducedBody",
     "ReducedSimulation",
+    "RigChain",
+    "Skeleton",
     "SketchPad",
     "SoftrigError",
     "SolverError",
     "Soup",
     "State",
+    "Track",
     "VolumeMesh",
     "Voxelisation",
+    "Wire",
+    "bake_glb",
     "box_bricks",
     "box_tets",
+    "convert_clip",
     "critical_step",
     "derivative_basis",
     "derivative_samples",
     "footbridge",
     "gravity_force",
     "heart",
+    "inspect_file",
     "kinetic_energy",
     "linear_modes",
+    "load_character",
     "load_model",
     "mass_distance_selection",
     "modal_derivatives",
@@ -76,4 +102,5 @@ __all__ = [
     "static_equilibrium",
     "tower",
     "voxelise",
+    "write_character_glb",
 ]

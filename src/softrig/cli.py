@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -52,6 +53,56 @@ def demo(
 
 
 @app.command()
+def info(
+    file: Annotated[Path, typer.Argument(help="A character (.glb, .gltf, .vrm) or a model (.softrig).")],
+    scale: Annotated[float, typer.Option(help="Metres a unit of the file.", min=1e-9)] = 1.0,
+) -> None:
+    """Tell what a file holds: parts, joints, clips, size, and the problems found."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from softrig.inspection import inspect_file
+
+    found = inspect_file(file, scale=scale)
+    console = Console()
+    console.print(f"[bold]{found.title}[/bold]", highlight=False)
+    for what, value in found.facts:
+        console.print(f"  {what:<20} {value}", highlight=False, markup=False)
+    for title, head, rows in found.tables:
+        table = Table(title=title, title_justify="left")
+        for column in head:
+            table.add_column(column)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    for problem in found.problems:
+        console.print(f"! {problem}", style="yellow", highlight=False, markup=False)
+
+
+@app.command()
+def convert(
+    file: Annotated[Path, typer.Argument(help="A character (.glb, .vrm; .gltf for caches).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="What to write: .glb .pc2 .mdd .npz .obj .usd")],
+    clip: Annotated[str | None, typer.Option(help="Name of the clip; the first by default.")] = None,
+    fps: Annotated[float, typer.Option(help="Frames a second.", min=1.0, max=1000.0)] = 60.0,
+    scale: Annotated[float, typer.Option(help="Metres a unit of the file.", min=1e-9)] = 1.0,
+) -> None:
+    """Write a clip's motion, without dynamics, into another file or format."""
+    from softrig.console import stages
+    from softrig.conversion import convert_clip
+    from softrig.io.characters import load_character
+
+    with stages() as work:
+        with work.stage("Reading"):
+            character = load_character(file, scale=scale)
+        with work.stage("Converting") as update:
+            done = convert_clip(character, clip, output, fps=fps, progress=update)
+    typer.echo(
+        f"{output}: {done.frames} frames, error {1e3 * done.error:.3g} mm, {done.bytes_added / 1e3:,.1f} kB added"
+    )
+
+
+@app.command()
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help="Which ones; all by default.")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the records.")] = Path("bench"),
@@ -68,6 +119,8 @@ def main() -> None:
     """Run the command line; softrig's own errors become one line and exit code 1."""
     from softrig.errors import SoftrigError
 
+    # Notices are for people here: one line each, without the place in the code.
+    warnings.showwarning = lambda message, *_, **__: typer.echo(f"softrig: note: {message}", err=True)
     try:
         app()
     except SoftrigError as error:

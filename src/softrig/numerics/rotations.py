@@ -137,3 +137,109 @@ def skew(vectors: np.ndarray) -> np.ndarray:
     result[..., 0, 1], result[..., 0, 2], result[..., 1, 2] = -z, y, -x
     result[..., 1, 0], result[..., 2, 0], result[..., 2, 1] = z, -y, x
     return result
+
+
+# Quaternions are (..., 4) arrays in the order x, y, z, w (glTF), any number of leading axes.
+
+
+def unit_quaternions(quaternions: np.ndarray) -> np.ndarray:
+    """(..., 4) of length one; a quaternion of length zero becomes the identity."""
+    lengths = np.linalg.norm(quaternions, axis=-1, keepdims=True)
+    identity = np.array([0.0, 0.0, 0.0, 1.0])
+    return np.where(lengths > 0.0, quaternions / np.where(lengths > 0.0, lengths, 1.0), identity)
+
+
+def quaternion_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(..., 4) the rotation `b` followed by the rotation `a`."""
+    ax, ay, az, aw = np.moveaxis(np.asarray(a, dtype=np.float64), -1, 0)
+    bx, by, bz, bw = np.moveaxis(np.asarray(b, dtype=np.float64), -1, 0)
+    return np.stack(
+        [
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+            aw * bw - ax * bx - ay * by - az * bz,
+        ],
+        axis=-1,
+    )
+
+
+def quaternion_conjugate(quaternions: np.ndarray) -> np.ndarray:
+    """(..., 4) the inverse rotation of unit quaternions."""
+    return quaternions * np.array([-1.0, -1.0, -1.0, 1.0])
+
+
+def quaternion_matrices(quaternions: np.ndarray) -> np.ndarray:
+    """(..., 3, 3) rotation matrices; the quaternions need not be of unit length."""
+    x, y, z, w = np.moveaxis(unit_quaternions(np.asarray(quaternions, dtype=np.float64)), -1, 0)
+    R = np.empty((*x.shape, 3, 3))
+    R[..., 0, 0], R[..., 1, 1] = 1.0 - 2.0 * (y * y + z * z), 1.0 - 2.0 * (x * x + z * z)
+    R[..., 2, 2] = 1.0 - 2.0 * (x * x + y * y)
+    R[..., 0, 1], R[..., 1, 0] = 2.0 * (x * y - z * w), 2.0 * (x * y + z * w)
+    R[..., 0, 2], R[..., 2, 0] = 2.0 * (x * z + y * w), 2.0 * (x * z - y * w)
+    R[..., 1, 2], R[..., 2, 1] = 2.0 * (y * z - x * w), 2.0 * (y * z + x * w)
+    return R
+
+
+def quaternions_from_matrices(rotations: np.ndarray) -> np.ndarray:
+    """(..., 4) unit quaternions of (..., 3, 3) rotation matrices, by the largest of the four (Shepperd 1978)."""
+    R = np.asarray(rotations, dtype=np.float64)
+    d0, d1, d2 = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]
+    # Row k is 4 q_k q: whichever component is largest gives the quaternion without cancellation.
+    rows = np.empty((*R.shape[:-2], 4, 4))
+    rows[..., 0, 0], rows[..., 1, 1] = 1.0 + d0 - d1 - d2, 1.0 - d0 + d1 - d2
+    rows[..., 2, 2], rows[..., 3, 3] = 1.0 - d0 - d1 + d2, 1.0 + d0 + d1 + d2
+    rows[..., 0, 1] = rows[..., 1, 0] = R[..., 0, 1] + R[..., 1, 0]
+    rows[..., 0, 2] = rows[..., 2, 0] = R[..., 0, 2] + R[..., 2, 0]
+    rows[..., 1, 2] = rows[..., 2, 1] = R[..., 1, 2] + R[..., 2, 1]
+    rows[..., 0, 3] = rows[..., 3, 0] = R[..., 2, 1] - R[..., 1, 2]
+    rows[..., 1, 3] = rows[..., 3, 1] = R[..., 0, 2] - R[..., 2, 0]
+    rows[..., 2, 3] = rows[..., 3, 2] = R[..., 1, 0] - R[..., 0, 1]
+    best = np.argmax(np.diagonal(rows, axis1=-2, axis2=-1), axis=-1)
+    return unit_quaternions(np.take_along_axis(rows, best[..., None, None], axis=-2)[..., 0, :])
+
+
+def quaternions_from_vectors(vectors: np.ndarray) -> np.ndarray:
+    """(..., 4) unit quaternions of (..., 3) rotation vectors, radians."""
+    vectors = np.asarray(vectors, dtype=np.float64)
+    half = 0.5 * np.linalg.norm(vectors, axis=-1, keepdims=True)
+    # np.sinc(x) is sin(πx)/(πx): finite at zero.
+    return np.concatenate([0.5 * np.sinc(half / np.pi) * vectors, np.cos(half)], axis=-1)
+
+
+def rotation_vectors(quaternions: np.ndarray) -> np.ndarray:
+    """(..., 3) rotation vectors of (..., 4) quaternions, radians, never longer than π."""
+    q = unit_quaternions(np.asarray(quaternions, dtype=np.float64))
+    q = np.where(q[..., 3:] < 0.0, -q, q)
+    sines = np.linalg.norm(q[..., :3], axis=-1, keepdims=True)
+    angles = 2.0 * np.arctan2(sines, q[..., 3:])
+    return q[..., :3] * np.where(sines > 1e-12, angles / np.where(sines > 1e-12, sines, 1.0), 2.0)
+
+
+def slerp(a: np.ndarray, b: np.ndarray, t: np.ndarray | float) -> np.ndarray:
+    """(..., 4) between unit quaternions `a` (t = 0) and `b` (t = 1), at constant speed the shorter way round."""
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    t = np.asarray(t, dtype=np.float64)[..., None]
+    cosine = np.sum(a * b, axis=-1, keepdims=True)
+    b = np.where(cosine < 0.0, -b, b)
+    # The half angle between the two from |a − b| and |a + b|: acos loses half the digits near zero.
+    angle = 2.0 * np.arctan2(
+        np.linalg.norm(a - b, axis=-1, keepdims=True), np.linalg.norm(a + b, axis=-1, keepdims=True)
+    )
+    # sin(tα)/sin α as a ratio of sincs: finite where the two are equal.
+    down = (1.0 - t) * np.sinc((1.0 - t) * angle / np.pi) / np.sinc(angle / np.pi)
+    up = t * np.sinc(t * angle / np.pi) / np.sinc(angle / np.pi)
+    return unit_quaternions(down * a + up * b)
+
+
+def quaternions_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(..., 4) the smallest rotations that turn directions `a` into directions `b` (..., 3); any length but zero."""
+    a = a / np.linalg.norm(a, axis=-1, keepdims=True)
+    b = b / np.linalg.norm(b, axis=-1, keepdims=True)
+    a, b = np.broadcast_arrays(a, b)
+    cosine = np.sum(a * b, axis=-1, keepdims=True)
+    q = np.concatenate([np.cross(a, b), 1.0 + cosine], axis=-1)
+    # Opposite directions: half a turn about any perpendicular, taken from the smallest component of a.
+    helper = np.eye(3)[np.argmin(np.abs(a), axis=-1)]
+    turn = np.concatenate([np.cross(a, helper), np.zeros_like(cosine)], axis=-1)
+    return unit_quaternions(np.where(cosine > -1.0 + 1e-14, q, turn))

@@ -1,0 +1,22 @@
+"""Character files by their ending: one entry a format, each loader in a module of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from softrig.io.format_error import FileFormatError
+from softrig.io.gltf import load_gltf
+from softrig.rig.character import Character
+
+LOADERS: dict[str, Callable[..., Character]] = {".glb": load_gltf, ".gltf": load_gltf, ".vrm": load_gltf}
+"""Loader by lower-case ending, called as loader(path, scale=scale)."""
+
+
+def load_character(path: str | Path, *, scale: float = 1.0) -> Character:
+    """The character in a file, by the loader of its ending; lengths are multiplied by `scale` to be metres."""
+    ending = Path(path).suffix.lower()
+    if ending not in LOADERS:
+        known = ", ".join(sorted(LOADERS))
+        raise FileFormatError(path, f"{f'ending {ending}' if ending else 'no ending'}: softrig reads {known}")
+    return LOADERS[ending](path, scale=scale)
