@@ -12,6 +12,7 @@ from softrig.bases.modes import LinearModes, linear_modes, rigid_motions
 from softrig.bases.sketch import Pull, SketchPad, sketched_basis, sketched_shapes
 from softrig.bases.snapshots import Basis, mass_distance_selection, snapshot_basis
 from softrig.bodies import Soup, footbridge, heart, spoon, tower
+from softrig.characters import built_in
 from softrig.conversion import convert_clip
 from softrig.dynamics import Integrator, Rayleigh, State, critical_step, kinetic_energy, static_equilibrium
 from softrig.errors import InputError, ModelFileError, Notice, SoftrigError, SolverError
@@ -75,6 +76,7 @@ __all__ = [
     "bake_glb",
     "box_bricks",
     "box_tets",
+    "built_in",
     "convert_clip",
     "critical_step",
     "derivative_basis",
