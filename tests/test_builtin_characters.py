@@ -17,7 +17,10 @@ from softrig.characters.surface import closed_surface
 from softrig.characters.timing import ease, hold, keyed, settled, step_cycle
 from softrig.cli import app
 from softrig.errors import InputError
+from softrig.io.accessors import AccessorReader
 from softrig.io.characters import load_character
+from softrig.io.glb import read_document
+from softrig.io.glb_writer import write_character_glb
 from softrig.rig.skeleton import Skeleton
 from softrig.rig.skinning import LinearBlendSkin
 
@@ -235,11 +238,9 @@ def test_three_paws_stay_while_the_fourth_waves() -> None:
     assert waving[1] > 0.4
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "arm"])  # the arm hangs in the air
 def test_nobody_sinks_into_the_ground(name: str) -> None:
     made = character(name)
-    if name == "arm":
-        pytest.skip("the arm hangs in the air")
     for clip in made.clips:
         lowest = min(made.rig.positions(p)[:, 1].min() for p in clip.sample(np.linspace(0.0, clip.duration, 9)))
         assert lowest > -0.02, clip.name
@@ -420,3 +421,25 @@ def test_the_command_lists_and_writes_characters(tmp_path):
 def test_an_unknown_character_is_named():
     with pytest.raises(InputError, match="dragon"):
         built_in("dragon")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_written_characters_come_back_as_they_were(name: str, tmp_path) -> None:
+    path = tmp_path / "made.glb"
+    own = character(name)
+    write_character_glb(own, path)
+    again = load_character(path)
+    for clip in own.clips:
+        times = np.linspace(0.0, clip.duration, 5)
+        pairs = zip(clip.sample(times), again.clip(clip.name).sample(times), strict=True)
+        apart = [np.abs(own.rig.positions(one) - again.rig.positions(other)).max() for one, other in pairs]
+        assert max(apart) < 2e-3 * own.size, clip.name
+    document = read_document(path)
+    reader = AccessorReader(document)
+    animations = document.json["animations"]
+    assert len(animations) == len(character(name).clips)
+    for animation in animations:
+        for channel in animation["channels"]:
+            if channel["target"]["path"] == "rotation":
+                values = reader.numbers(animation["samplers"][channel["sampler"]]["output"], ("VEC4",))
+                assert np.abs(np.linalg.norm(values, axis=1) - 1.0).max() < 1e-6

@@ -293,14 +293,19 @@ class _Channels:
 def _add_skeleton_channels(
     channels: _Channels, clip: Clip, character: Character, skeleton: Skeleton, fps: float
 ) -> None:
+    # The skin's own skeleton, which need not be the character's: a root node may carry a rig of other deformers.
+    start = character.rig.parameters.index(skeleton.parameters.names[0])
     for node in range(len(skeleton)):
         if node in skeleton.fixed_matrices:
             continue
         for path, offset, width in _PATHS:
-            first = character.skeleton_start + NODE_PARAMETERS * node + offset
+            first = start + NODE_PARAMETERS * node + offset
             times = _key_times(clip, first, width, fps)
             if times is not None:
-                channels.add(node, path, times, clip.sample(times)[:, first : first + width])
+                values = clip.sample(times)[:, first : first + width]
+                if path == "rotation":  # a mean of key poses is no longer a unit quaternion; the format demands one
+                    values = values / np.linalg.norm(values, axis=1, keepdims=True)
+                channels.add(node, path, times, values)
 
 
 def _key_times(clip: Clip, first: int, width: int, fps: float) -> np.ndarray | None:
