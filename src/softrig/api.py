@@ -26,6 +26,9 @@ from softrig.io.characters import load_character
 from softrig.io.glb_bake import bake_glb
 from softrig.io.glb_writer import write_character_glb
 from softrig.meshing.boxes import box_bricks, box_tets
+from softrig.meshing.embedding import embed_points
+from softrig.meshing.lattice import LatticeMesh, tet_mesh
+from softrig.meshing.regions import Handle, region_weights
 from softrig.meshing.voxels import Voxelisation, voxelise
 from softrig.models.file import load_model, save_model
 from softrig.models.free_flight import FreeFlight
@@ -37,6 +40,7 @@ from softrig.rig.clip import Clip, Track
 from softrig.rig.deformers import Bend, BlendShapes, CallableRig, RigChain, Wire
 from softrig.rig.skeleton import Skeleton
 from softrig.rig.skinning import DualQuaternionSkin, LinearBlendSkin
+from softrig.volume import character_volume
 
 __all__ = [
     "Basis",
@@ -49,8 +53,10 @@ __all__ = [
     "Embedding",
     "FreeFlight",
     "FullBody",
+    "Handle",
     "InputError",
     "Integrator",
+    "LatticeMesh",
     "LinearBlendSkin",
     "LinearModes",
     "Material",
@@ -77,10 +83,12 @@ __all__ = [
     "box_bricks",
     "box_tets",
     "built_in",
+    "character_volume",
     "convert_clip",
     "critical_step",
     "derivative_basis",
     "derivative_samples",
+    "embed_points",
     "footbridge",
     "gravity_force",
     "heart",
@@ -95,6 +103,7 @@ __all__ = [
     "pressure_force",
     "pull_force",
     "reduce_body",
+    "region_weights",
     "rigid_motions",
     "save_model",
     "sketched_basis",
@@ -102,6 +111,7 @@ __all__ = [
     "snapshot_basis",
     "spoon",
     "static_equilibrium",
+    "tet_mesh",
     "tower",
     "voxelise",
     "write_character_glb",

@@ -80,6 +80,34 @@ def info(
 
 
 @app.command()
+def mesh(
+    file: Annotated[Path, typer.Argument(help="A character (.glb, .gltf, .vrm).")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The .npz to write; default beside FILE.")
+    ] = None,
+    tets: Annotated[int, typer.Option(min=100, help="About how many tets.")] = 16000,
+    scale: Annotated[float, typer.Option(help="Metres a unit of the file.", min=1e-9)] = 1.0,
+) -> None:
+    """Fill a character with tets: writes the mesh (.npz) and a picture (.png), prints the quality report."""
+    from softrig.console import stages
+    from softrig.io.characters import load_character
+    from softrig.volume import character_volume, quality_lines, write_volume, write_volume_picture
+
+    target = output or file.with_name(f"{file.stem}-tets.npz")
+    with stages() as work:
+        with work.stage("Reading"):
+            character = load_character(file, scale=scale)
+        with work.stage("Filling with tets") as update:
+            volume = character_volume(character, tets=tets, progress=update)
+        with work.stage("Writing"):
+            write_volume(volume, target)
+            write_volume_picture(volume, target.with_suffix(".png"))
+    for what, value in quality_lines(volume):
+        typer.echo(f"  {what:<20} {value}")
+    typer.echo(f"  {target}\n  {target.with_suffix('.png')}")
+
+
+@app.command()
 def convert(
     file: Annotated[Path, typer.Argument(help="A character (.glb, .vrm; .gltf for caches).")],
     output: Annotated[Path, typer.Option("--output", "-o", help="What to write: .glb .pc2 .mdd .npz .obj .usd")],

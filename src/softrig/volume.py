@@ -1,0 +1,98 @@
+"""The volume mesh of a character: its soft parts filled with tets, kept whole around its bones."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from softrig.errors import EmptyMeshError
+from softrig.files import write_bytes
+from softrig.io.images import write_png
+from softrig.meshing.lattice import LatticeMesh, tet_mesh
+from softrig.render import Camera, Ground, Mesh, render, strip
+from softrig.rig.character import Character
+
+SKIN = (0.80, 0.62, 0.53)
+TETS = (0.55, 0.66, 0.80)
+
+
+@dataclass(frozen=True)
+class CharacterVolume:
+    """Tets, and the welded surface of the soft parts that they carry."""
+
+    lattice: LatticeMesh
+    surface_vertices: np.ndarray
+    """(m, 3) welded vertices of the soft parts, metres."""
+    surface_triangles: np.ndarray
+    """(t, 3)."""
+    welded_of_vertex: np.ndarray
+    """(n,) which of them each of the character's vertices is, −1 where it belongs to no soft part."""
+
+
+def character_volume(
+    character: Character, *, tets: int = 16000, progress: Callable[[int, int], None] | None = None
+) -> CharacterVolume:
+    """Mesh the soft parts of a character at rest with about `tets` tets."""
+    weld = character.welded
+    soft = [part for part in character.parts if part.role == "soft"]
+    if not soft:
+        raise EmptyMeshError(f"'{character.name}' has no soft part to fill")
+    triangles = weld.triangles(np.concatenate([character.triangles[part.triangles] for part in soft]))
+    used = np.unique(triangles)
+    place = np.full(len(weld.representative), -1, np.int64)
+    place[used] = np.arange(len(used))
+    vertices = weld.merged(character.rest_positions)[used]
+    bones = np.array([[bone.head, bone.tail] for bone in character.bones()]).reshape(-1, 2, 3)
+    lattice = tet_mesh(vertices, place[triangles], tets=tets, bones=bones, progress=progress)
+    return CharacterVolume(lattice, vertices, place[triangles], place[weld.unique_of_vertex])
+
+
+def quality_lines(volume: CharacterVolume) -> list[tuple[str, str]]:
+    """The quality report, line by line."""
+    quality = volume.lattice.quality
+    return [
+        ("tets", f"{quality.tets:,} with {quality.vertices:,} vertices"),
+        ("lattice spacing", f"{1e3 * volume.lattice.spacing:.3g} mm"),
+        ("dihedral angles", f"{quality.smallest_dihedral:.1f}° to {quality.largest_dihedral:.1f}°"),
+        ("volume", f"{quality.mesh_volume:.4g} m³, {100.0 * (quality.volume_ratio - 1.0):+.1f} % of the surface's"),
+        ("parts", f"{quality.parts}"),
+        ("surface outside", f"{100.0 * quality.share_outside:.1f} %, smallest weight {quality.smallest_weight:.2f}"),
+        ("thin surface", f"{100.0 * quality.thin_share:.1f} % under two cells"),
+        ("fused gaps", f"{quality.fused_pairs}"),
+    ]
+
+
+def write_volume(volume: CharacterVolume, path: Path) -> None:
+    """Tets, surface and embedding as NumPy's .npz: vertices, tets, surface_*, embedding_nodes, embedding_weights."""
+    lattice = volume.lattice
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        vertices=lattice.mesh.vertices,
+        tets=lattice.mesh.elements,
+        surface_vertices=volume.surface_vertices,
+        surface_triangles=volume.surface_triangles,
+        welded_of_vertex=volume.welded_of_vertex,
+        embedding_nodes=lattice.embedding.nodes,
+        embedding_weights=lattice.embedding.weights,
+        density_factor=np.array(lattice.density_factor),
+    )
+    write_bytes(path, buffer.getvalue())
+
+
+def write_volume_picture(volume: CharacterVolume, path: Path) -> None:
+    """The surface, and beside it the tets cut open in the middle."""
+    mesh = volume.lattice.mesh
+    centres = mesh.vertices[mesh.elements].mean(axis=1)
+    behind = mesh.elements[centres[:, 2] < np.median(mesh.vertices[:, 2])]
+    faces = behind[:, [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]].reshape(-1, 3)
+    _, first, counts = np.unique(np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True)
+    camera = Camera.framing(volume.surface_vertices, (0.35, 0.2, 1.0), aspect=1.0)
+    skin = Mesh(volume.surface_vertices, volume.surface_triangles, SKIN)
+    cut = Mesh(mesh.vertices, faces[first[counts == 1]], TETS, crease_angle=0.0, wire=True)
+    pictures = [render([shown], camera, (640, 640), ground=Ground.under([skin], (0, 1, 0))) for shown in (skin, cut)]
+    write_png(path, strip(pictures, ["surface", f"{len(mesh.elements):,} tets, cut open"]))
