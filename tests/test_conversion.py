@@ -65,6 +65,15 @@ def test_what_cannot_be_written_is_refused(character, tmp_path):
     assert not list(tmp_path.glob("a.*"))
 
 
+def test_the_input_is_never_overwritten(character, path, tmp_path):
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="is the input"):
+        convert_clip(character, None, path)
+    assert path.read_bytes() == before
+    with pytest.raises(FileNotFoundError, match="folder"):
+        convert_clip(character, None, tmp_path / "nowhere" / "a.npz")
+
+
 def test_the_command_converts(path, tmp_path):
     output = tmp_path / "out.npz"
     result = CliRunner().invoke(app, ["convert", str(path), "-o", str(output), "--fps", "10"])

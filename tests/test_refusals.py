@@ -235,3 +235,32 @@ def test_free_flight_counts_iterations_resets_and_edits_in_flight():
     one.reset()
     np.testing.assert_array_equal(one.positions(), FreeFlight(flight.model, 1e-3).positions())
     assert one.time == 0.0
+
+
+def test_a_basis_object_serves_as_well_as_its_vectors():
+    body = beam()
+    basis = derivative_basis(body, 3)
+    np.testing.assert_array_equal(reduce_body(body, basis).basis, reduce_body(body, basis.shapes).basis)
+    with pytest.raises(ModeCountError, match="asked of a body that has"):
+        derivative_basis(body, 10**6)
+
+
+def test_an_edit_that_changes_nothing_is_refused(model):
+    with pytest.raises(InputError, match="nothing to change"):
+        ReducedSimulation(model, 0.01).edit_material("body")
+
+
+def test_writing_says_what_is_in_the_way_and_harms_nothing(model, tmp_path):
+    with pytest.raises(FileNotFoundError, match="folder to write into") as caught:
+        save_model(model, tmp_path / "nowhere" / "a.softrig")
+    assert caught.value.filename == str(tmp_path / "nowhere")
+    with pytest.raises(IsADirectoryError):
+        save_model(model, tmp_path)
+    path = tmp_path / "a.softrig"
+    save_model(model, path)
+    before = path.read_bytes()
+    path.chmod(0o444)
+    with pytest.raises(PermissionError, match="read-only"):
+        save_model(model.with_modes(2), path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]

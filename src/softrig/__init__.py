@@ -19,18 +19,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from softrig.version import __version__
+from softrig.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from softrig.api import *  # noqa: F403 - the list stands in softrig.api
 
-__all__ = ["__version__"]
-
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_") or name == "api":
+    if name == "api" or (name.startswith("_") and name != "__all__"):
         raise AttributeError(f"softrig has no {name!r}")
     from softrig import api
+
+    if name == "__all__":
+        return ["__version__", *api.__all__]
 
     if name not in api.__all__:
         raise AttributeError(f"softrig has no {name!r}")

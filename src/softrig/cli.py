@@ -11,7 +11,11 @@ import typer
 
 from softrig.version import __version__
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Soft tissue for rigged characters, in real time.")
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Soft bodies by model-reduced finite elements; characters in and out.",
+)
 
 
 def _version(wanted: bool) -> None:
@@ -55,7 +59,7 @@ def demo(
 @app.command()
 def info(
     file: Annotated[Path, typer.Argument(help="A character (.glb, .gltf, .vrm) or a model (.softrig).")],
-    scale: Annotated[float, typer.Option(help="Metres a unit of the file.", min=1e-9)] = 1.0,
+    scale: Annotated[float, typer.Option(help="Metres per unit of the file.", min=1e-9)] = 1.0,
 ) -> None:
     """Tell what a file holds: parts, joints, clips, size, and the problems found."""
     from rich.console import Console
@@ -86,7 +90,7 @@ def mesh(
         Path | None, typer.Option("--output", "-o", help="The .npz to write; default beside FILE.")
     ] = None,
     tets: Annotated[int, typer.Option(min=100, help="About how many tets.")] = 16000,
-    scale: Annotated[float, typer.Option(help="Metres a unit of the file.", min=1e-9)] = 1.0,
+    scale: Annotated[float, typer.Option(help="Metres per unit of the file.", min=1e-9)] = 1.0,
 ) -> None:
     """Fill a character with tets: writes the mesh (.npz) and a picture (.png), prints the quality report."""
     from softrig.console import stages
@@ -110,24 +114,26 @@ def mesh(
 @app.command()
 def convert(
     file: Annotated[Path, typer.Argument(help="A character (.glb, .vrm; .gltf for caches).")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="What to write: .glb .pc2 .mdd .npz .obj .usd")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="What to write: .glb .pc2 .mdd .npz .obj .usd .usda .usdc")
+    ],
     clip: Annotated[str | None, typer.Option(help="Name of the clip; the first by default.")] = None,
     fps: Annotated[float, typer.Option(help="Frames a second.", min=1.0, max=1000.0)] = 60.0,
-    scale: Annotated[float, typer.Option(help="Metres a unit of the file.", min=1e-9)] = 1.0,
+    scale: Annotated[float, typer.Option(help="Metres per unit of the file.", min=1e-9)] = 1.0,
 ) -> None:
     """Write a clip's motion, without dynamics, into another file or format."""
     from softrig.console import stages
-    from softrig.conversion import convert_clip
+    from softrig.conversion import check_output, convert_clip
     from softrig.io.characters import load_character
 
+    check_output(output, file if file.exists() else None)
     with stages() as work:
         with work.stage("Reading"):
             character = load_character(file, scale=scale)
         with work.stage("Converting") as update:
             done = convert_clip(character, clip, output, fps=fps, progress=update)
-    typer.echo(
-        f"{output}: {done.frames} frames, error {1e3 * done.error:.3g} mm, {done.bytes_added / 1e3:,.1f} kB added"
-    )
+    size = f"{done.bytes_added / 1e3:,.1f} kB"
+    typer.echo(f"{output.parent}: {done.what}, {done.frames} frames, {1e3 * done.error:.2g} mm off the clip, {size}")
 
 
 @app.command()

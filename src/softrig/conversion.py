@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from softrig.errors import InputError
-from softrig.files import write_bytes
+from softrig.files import require_writable, write_bytes
 from softrig.io import caches, usd
 from softrig.io.glb_bake import bake_glb
 from softrig.rig.character import Character
@@ -23,6 +23,8 @@ class Conversion:
     """What was written."""
 
     frames: int
+    what: str
+    """What was written, in words."""
     error: float
     """Largest distance between what the file shows and the clip, metres."""
     bytes_added: int
@@ -42,9 +44,7 @@ def convert_clip(
     .glb adds an animation to the input file and keeps everything else; .pc2, .mdd, .npz and .usd hold the points
     of all frames; .obj writes a sequence `name_0001.obj` … beside each other.
     """
-    ending = output.suffix.lower()
-    if ending not in ENDINGS:
-        raise InputError(f"{output}: cannot write {ending or 'a file without ending'}; there are {', '.join(ENDINGS)}")
+    ending = check_output(output, character.source)
     if not character.clips:
         raise InputError(f"'{character.name}' has no clips to convert")
     chosen = character.clip(clip) if clip else character.clips[0]
@@ -59,18 +59,31 @@ def convert_clip(
     cache = caches.PointCache(positions, times, character.triangles)
     if ending == ".obj":
         written = caches.write_obj_sequence(output.parent, output.stem, cache)
-        return Conversion(len(times), 0.0, sum(path.stat().st_size for path in written))
+        size = sum(path.stat().st_size for path in written)
+        return Conversion(len(times), f"{written[0].name} to {written[-1].name}", 0.0, size)
     if ending in USD_ENDINGS:
         usd.write_usd(output, cache, name="character", colours=character.colours)
     else:
         {".pc2": caches.write_pc2, ".mdd": caches.write_mdd, ".npz": caches.write_npz}[ending](output, cache)
-    return Conversion(len(times), 0.0, output.stat().st_size)
+    return Conversion(len(times), output.name, 0.0, output.stat().st_size)
+
+
+def check_output(output: Path, source: Path | None) -> str:
+    """The ending of `output`, if it can be written and is not the file that is read."""
+    ending = output.suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(f"{output}: cannot write {ending or 'a file without ending'}; there are {', '.join(ENDINGS)}")
+    if source is not None and output.exists() and output.samefile(source):
+        raise InputError(f"{output}: is the input; it stays as it is, write to another file")
+    if ending != ".obj":
+        require_writable(output)
+    return ending
 
 
 def _baked(character: Character, clip: str, times: np.ndarray, positions: np.ndarray, output: Path) -> Conversion:
     if character.source is None or character.source.suffix.lower() == ".gltf":
         raise InputError(f"{output}: only a .glb or .vrm can have an animation added; '{character.name}' is none")
     source = character.source.read_bytes()
-    content, report = bake_glb(source, character, clip, times, positions.astype(np.float64))
+    content, report = bake_glb(source, character, clip, times, positions.astype(np.float64), name=f"{clip}.converted")
     write_bytes(output, content)
-    return Conversion(len(times), report.error, report.bytes_added)
+    return Conversion(len(times), f"animation {report.animation!r}", report.error, report.bytes_added)

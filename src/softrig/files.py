@@ -6,7 +6,9 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EACCES, EISDIR, ENOENT
 from pathlib import Path
+from stat import S_IWUSR
 
 
 @contextmanager
@@ -15,7 +17,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     If the block raises, the temporary file goes and an old file at `path` stays as it was.
     """
-    target = Path(path)
+    target = require_writable(path)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
     os.close(handle)
     temporary = Path(name)
@@ -30,6 +32,18 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def require_writable(path: str | os.PathLike[str]) -> Path:
+    """`path`, if a file can be written there; says what is in the way otherwise."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(ENOENT, "the folder to write into does not exist", str(target.parent))
+    if target.is_dir():
+        raise IsADirectoryError(EISDIR, "a folder is in the way of the file to write", str(target))
+    if target.exists() and not target.stat().st_mode & S_IWUSR:
+        raise PermissionError(EACCES, "the file to replace is read-only", str(target))
+    return target
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:

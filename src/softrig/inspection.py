@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from softrig.bodies.closedness import Closedness, closedness
+from softrig.errors import InputError
 from softrig.io.characters import LOADERS, load_character
 from softrig.models.file import load_model
 from softrig.models.reduced import ReducedBody
@@ -33,6 +34,10 @@ class Inspection:
 
 def inspect_file(path: Path, *, scale: float = 1.0) -> Inspection:
     """What is in a character file (.glb, .gltf, .vrm) or a model file (.softrig)."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder, not a file")
+    if path.suffix.lower() not in readable_endings():
+        raise InputError(f"{path}: cannot read {path.suffix or 'this'}; softrig reads {', '.join(readable_endings())}")
     if path.suffix.lower() == MODEL_ENDING:
         return inspect_model(load_model(path), path.name)
     return inspect_character(load_character(path, scale=scale))
@@ -88,8 +93,6 @@ def _problems(character: Character, whole: Closedness) -> list[str]:
         problems.append("there are no clips: poses must be given by hand")
     if skin_of(character.rig) is None:
         problems.append("there is no skin: the character does not bend")
-    if not 0.1 <= character.size <= 10.0:
-        problems.append(f"the size of {character.size:.3g} m is implausible for a character: is the unit metres?")
     return problems
 
 

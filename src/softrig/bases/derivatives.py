@@ -136,6 +136,9 @@ def derivative_basis(
     """
     if size < 1:
         raise ModeCountError(f"a basis needs at least one vector, got {size}")
+    available = body.size - (RIGID_MODES if body.is_free else 0)
+    if size > available:
+        raise ModeCountError(f"{size} modes asked of a body that has {available}")
     if modes is None:
         modes = next(k for k in range(1, size + 3) if k + k * (k + 1) // 2 >= 2 * size)
     if size > modes + (modes * (modes + 1) // 2):

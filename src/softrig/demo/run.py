@@ -199,7 +199,8 @@ def _report(
     report.text(
         f"The crate at rest pushes the deck down by {1e3 * full:.1f} mm in the full model and by "
         f"{1e3 * reduced:.1f} mm in the reduced one ({100.0 * (reduced / full - 1.0):+.1f} %). It rests "
-        f"{crate.along:g} m from the middle, between two of the places where the basis was shown a load."
+        f"{crate.along:g} m from the middle, between two of the places where the basis was shown a load. Both "
+        "are static solutions; the drop below is still swinging when it ends."
     )
     report.heading("Motion")
     motion = [Series("deck", drop.times, 100.0 * drop.deck), Series("crate", drop.times, 100.0 * drop.heights)]

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from softrig.bases.modes import rigid_motions
+from softrig.bases.snapshots import Basis
 from softrig.errors import InputError, ModeCountError, require_finite, require_indices
 from softrig.fem import assembly
 from softrig.fem.embedding import Embedding
@@ -30,7 +31,7 @@ BLOCK_BYTES = 6 * 2**20
 
 def reduce_body(
     body: FullBody,
-    basis: np.ndarray,
+    basis: np.ndarray | Basis,
     *,
     surface: Embedding | None = None,
     surface_triangles: np.ndarray | None = None,
@@ -38,12 +39,14 @@ def reduce_body(
     notes: dict[str, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ReducedBody:
-    """The reduced model of a StVK body in the span of `basis` (3·free, r), mass-orthonormal.
+    """The reduced model of a StVK body in the span of `basis`, a `Basis` or (3·free, r) mass-orthonormal vectors.
 
     `surface` and `surface_triangles` (t, 3) hang a finer mesh to draw on the volume mesh. A body
     without fixed vertices becomes one that flies freely: its basis must hold no rigid motion (those of
     `softrig.bases` do not). `progress(done, total)` counts elements.
     """
+    if isinstance(basis, Basis):
+        basis = basis.shapes
     if body.law != "stvk":
         raise InputError(f"only the stvk law reduces to polynomials, this body has {body.law!r}")
     if basis.ndim != 2 or basis.shape[0] != body.size:

@@ -121,6 +121,8 @@ class ReducedBody:
     ) -> ReducedBody:
         """The same body with other properties in one group (pascal, 1, kg/m³); exact (StVK05 §6.5)."""
         g = self.group(group)
+        if young is None and poisson is None and density is None:
+            raise InputError(f"nothing to change in group {group!r}: give young, poisson or density")
         now = Material.from_lame(self.lam[g], self.mu[g], self.density[g])
         new = Material(
             young=float(now.young) if young is None else young,

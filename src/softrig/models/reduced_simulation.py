@@ -27,7 +27,8 @@ class ReducedSimulation:
     `method`: "newmark" or "backward-euler". `iterations` Newton iterations a step at most (1 is the
     paper's choice), fewer once the residual falls below `tolerance` times the forces at play.
 
-    Assign reduced forces to `force`, or use `pull`; they stay until changed.
+    Assign reduced forces to `force`, or use `pull`; they stay until changed. A step never gives NaN: what went
+    wrong is counted in `fallbacks`.
     """
 
     def __init__(
