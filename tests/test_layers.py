@@ -24,7 +24,8 @@ LAYERS = [
     {"bases"},
     {"forces"},
     {"bodies", "machine", "console", "report"},
-    {"characters", "demo", "bench", "inspection", "conversion", "volume"},
+    {"characters", "inspection", "conversion", "volume"},
+    {"demo", "bench"},
     {"api", "cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

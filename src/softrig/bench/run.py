@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from softrig.bench import paper, speed
+from softrig.bench import meshes, paper, speed
 from softrig.bench.record import Record
 from softrig.console import Update, stages
 from softrig.errors import InputError
@@ -21,6 +21,7 @@ BENCHES: dict[str, Callable[[Update], Record]] = {
     "coefficients": speed.coefficient_speed,
     "derivatives": speed.derivative_speed,
     "full": speed.full_speed,
+    "mesher": meshes.mesher,
     "stvk05-tables": paper.paper_tables,
     "stvk05-spoon": paper.kicked_spoon,
 }
