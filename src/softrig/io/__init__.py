@@ -1,1 +1,1 @@
-"""Files: meshes, models and pictures, in and out."""
+"""Files in and out: characters (glTF), motion (BVH), point caches, USD, pictures."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -97,9 +98,9 @@ class Skin(Deforming):
         """(b', 4, 4) rest positions to world, for the b' ≥ b bones of `binding`, at parameters p (P,)."""
         return self.skeleton.world_matrices(p)[..., self.binding.bones, :, :] @ self.binding.inverse_binds
 
+    @abstractmethod
     def blended_matrices(self, p: np.ndarray, vertices: np.ndarray | None = None) -> np.ndarray:
         """(n, 3, 4) from each vertex' rest position to the world, at parameters p (P,)."""
-        raise NotImplementedError
 
     def deform(self, p: np.ndarray, points: np.ndarray, vertices: np.ndarray | None) -> np.ndarray:
         """(len(points), 3) where the skin takes `points`, the moved rest positions of `vertices`."""

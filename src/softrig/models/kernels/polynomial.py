@@ -31,12 +31,6 @@ SHIFTS, RESETS = 0, 1
 """Places in `counters`: steps whose system had to be shifted to be definite, steps thrown away."""
 
 
-def coefficient_size(r: int) -> int:
-    """Length of `coefficients`."""
-    s = r * (r + 1) // 2
-    return 2 * s + s * r + s * s
-
-
 def memory_size(r: int) -> int:
     """Length of `memory`."""
     s = r * (r + 1) // 2
