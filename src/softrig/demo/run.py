@@ -16,7 +16,7 @@ from softrig.fem.loads import STANDARD_GRAVITY
 from softrig.files import write_bytes
 from softrig.io.images import write_gif, write_png
 from softrig.machine import Timing, this_machine, timed
-from softrig.models.file import load_model, save_model
+from softrig.models.file import load_reduced_body, save_model
 from softrig.models.reduced import ReducedBody
 from softrig.models.reduced_simulation import ReducedSimulation
 from softrig.render import Camera, Ground, Mesh, Series, colour_bar, label, line_plot, render, sequential, strip
@@ -50,7 +50,7 @@ def run_demo(folder: Path, *, modes: int = 15, seconds: float = 5.0, fps: float 
         bridge = build_bridge(work, modes)
         with work.stage("Writing and reading the model file"):
             save_model(bridge.model, folder / "bridge.softrig")
-            model = load_model(folder / "bridge.softrig")
+            model = load_reduced_body(folder / "bridge.softrig")
         with work.stage("The same load on the full model"):
             full, reduced = _static_deflections(bridge, crate)
         with work.stage("Dropping the crate"):

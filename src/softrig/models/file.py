@@ -1,7 +1,8 @@
 """The model file: `safetensors` with versioned metadata. No code in it, readable from any language.
 
-Tensors are named as the fields of `ReducedBody`. The metadata holds `format` ("softrig"), `kind`,
-`version`, and as JSON `group_names` and `notes`.
+Two kinds: a reduced body, whose tensors are named as the fields of `ReducedBody`, and a pose-space character
+(`models.pose_space_file`). The metadata holds `format` ("softrig"), `kind`, `version`, and of a reduced body as JSON
+`group_names` and `notes`.
 """
 
 from __future__ import annotations
@@ -9,21 +10,26 @@ from __future__ import annotations
 import json
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from softrig.errors import ModelFileError
+from softrig.errors import ModelFileError, SoftrigError
 from softrig.fem.embedding import Embedding
 from softrig.files import replacing
+from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.pose_space_file import dtype_of, model_from_tensors, tensors_of
 from softrig.models.reduced import ReducedBody, StvkCoefficients
 from softrig.numerics.symmetric_tensors import entry_count
+from softrig.rig.protocol import Rig
 
 FORMAT = "softrig"
-KIND = "reduced-body"
-VERSION = 1
+REDUCED_BODY, POSE_SPACE = "reduced-body", "pose-space"
+VERSIONS = {REDUCED_BODY: 1, POSE_SPACE: 1}
+"""By kind, the newest version that is written and read."""
 MAX_HEADER_BYTES = 1 << 20
 
 _COEFFICIENTS = ("linear", "cubic", "quartic", "mass")
@@ -32,8 +38,18 @@ _OPTIONAL = ("surface_colours", "rigid_products")
 _INTEGERS = ("surface_triangles", "surface_nodes")
 
 
-def save_model(model: ReducedBody, path: str | os.PathLike[str]) -> None:
+def save_model(model: ReducedBody | PoseSpaceModel, path: str | os.PathLike[str]) -> None:
     """Write the model; the file appears whole or not at all."""
+    if isinstance(model, PoseSpaceModel):
+        tensors = tensors_of(model)
+        metadata = {"format": FORMAT, "kind": POSE_SPACE, "version": str(VERSIONS[POSE_SPACE])}
+    else:
+        tensors, metadata = _reduced_tensors(model, Path(path))
+    with replacing(path) as temporary:
+        save_file(tensors, temporary, metadata)
+
+
+def _reduced_tensors(model: ReducedBody, path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     tensors = {f"coefficients.{name}": getattr(model.coefficients, name) for name in _COEFFICIENTS}
     tensors |= {name: getattr(model, name) for name in _ARRAYS}
     tensors |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name) is not None}
@@ -41,8 +57,8 @@ def save_model(model: ReducedBody, path: str | os.PathLike[str]) -> None:
         tensors |= {"surface_nodes": model.surface.nodes, "surface_weights": model.surface.weights}
     metadata = {
         "format": FORMAT,
-        "kind": KIND,
-        "version": str(VERSION),
+        "kind": REDUCED_BODY,
+        "version": str(VERSIONS[REDUCED_BODY]),
         "group_names": json.dumps(list(model.group_names)),
         "notes": json.dumps(model.notes),
     }
@@ -50,31 +66,67 @@ def save_model(model: ReducedBody, path: str | os.PathLike[str]) -> None:
         raise ModelFileError(
             f"{path}: group names and notes beyond {MAX_HEADER_BYTES // 2} bytes do not fit a model file"
         )
-    _check(model, Path(path))
-    with replacing(path) as temporary:
-        save_file(
-            {name: np.ascontiguousarray(array, _dtype(name)) for name, array in tensors.items()}, temporary, metadata
-        )
+    _check(model, path)
+    return {name: np.ascontiguousarray(array, _dtype(name)) for name, array in tensors.items()}, metadata
 
 
 def _dtype(name: str) -> type:
     return np.int32 if name in _INTEGERS else np.float64
 
 
-def load_model(path: str | os.PathLike[str]) -> ReducedBody:
-    """Read a model; a truncated, foreign, newer or inconsistent file raises `ModelFileError` saying which."""
+def load_model(path: str | os.PathLike[str], *, rig: Rig | None = None) -> ReducedBody | PoseSpaceModel:
+    """Read a model of either kind; `rig` as in `load_character_model`."""
+    if model_kind(path) == POSE_SPACE:
+        return load_character_model(path, rig=rig)
+    return load_reduced_body(path)
+
+
+def load_reduced_body(path: str | os.PathLike[str]) -> ReducedBody:
+    """Read a reduced body; a truncated, foreign, newer or inconsistent file raises `ModelFileError` saying which."""
     path = Path(path)
     metadata = _metadata(path)
+    _require_kind(metadata, REDUCED_BODY, path)
     try:
-        tensors = load_file(path)
-    except (SafetensorError, TypeError, KeyError) as error:  # the latter for types NumPy does not have
-        raise ModelFileError(f"{path}: damaged or truncated ({error})") from error
-    try:
-        model = _assemble(metadata, tensors)
+        model = _assemble(metadata, _tensors(path, _dtype))
     except (KeyError, ValueError, TypeError) as error:
         raise ModelFileError(f"{path}: inconsistent, {type(error).__name__}: {error}") from error
     _check(model, path)
     return model
+
+
+def load_character_model(path: str | os.PathLike[str], *, rig: Rig | None = None) -> PoseSpaceModel:
+    """Read a pose-space character, with the same care. `rig` takes the place of the rig in the file."""
+    path = Path(path)
+    _require_kind(_metadata(path), POSE_SPACE, path)
+    try:
+        return model_from_tensors(_tensors(path, dtype_of), rig)
+    except (KeyError, ValueError, TypeError, IndexError, SoftrigError, RecursionError) as error:
+        raise ModelFileError(f"{path}: inconsistent, {type(error).__name__}: {error}") from error
+
+
+def model_kind(path: str | os.PathLike[str]) -> str:
+    """What a model file holds: "reduced-body" or "pose-space"."""
+    return _metadata(Path(path))["kind"]
+
+
+def _require_kind(metadata: dict[str, str], kind: str, path: Path) -> None:
+    if metadata["kind"] != kind:
+        raise ModelFileError(f"{path}: holds a {metadata['kind']!r}, not a {kind}")
+
+
+def _tensors(path: Path, dtype: Callable[[str], type]) -> dict[str, np.ndarray]:
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, TypeError, KeyError) as error:  # the latter for types NumPy does not have
+        raise ModelFileError(f"{path}: damaged or truncated ({error})") from error
+    for name, array in tensors.items():
+        if array.dtype != dtype(name):
+            raise ModelFileError(f"{path}: inconsistent, tensor {name} is {array.dtype}, not {np.dtype(dtype(name))}")
+        if array.ndim == 0:
+            raise ModelFileError(f"{path}: inconsistent, tensor {name} has no shape")
+        if not np.isfinite(array).all():
+            raise ModelFileError(f"{path}: inconsistent, tensor {name} holds NaN or infinity")
+    return tensors
 
 
 def _metadata(path: Path) -> dict[str, str]:
@@ -101,24 +153,18 @@ def _metadata(path: Path) -> dict[str, str]:
     version = str(metadata.get("version", ""))
     if not version.isdecimal() or len(version) > 9:
         raise ModelFileError(f"{path}: a softrig file without a usable version ({version[:20]!r})")
-    if int(version) > VERSION:
+    newest = VERSIONS.get(metadata.get("kind", ""), max(VERSIONS.values()))
+    if int(version) > newest:
         raise ModelFileError(
-            f"{path}: written by a newer softrig (file version {version}, this one reads up to {VERSION}): "
+            f"{path}: written by a newer softrig (file version {version}, this one reads up to {newest}): "
             "update softrig"
         )
-    if metadata.get("kind") != KIND:
-        raise ModelFileError(f"{path}: holds a {metadata.get('kind')!r}, not a {KIND}")
+    if metadata.get("kind") not in VERSIONS:
+        raise ModelFileError(f"{path}: holds a {metadata.get('kind')!r}, not one of {', '.join(VERSIONS)}")
     return metadata
 
 
 def _assemble(metadata: dict[str, str], tensors: dict[str, np.ndarray]) -> ReducedBody:
-    for name, array in tensors.items():
-        if array.dtype != _dtype(name):
-            raise ValueError(f"tensor {name} is {array.dtype}, not {np.dtype(_dtype(name))}")
-        if array.ndim == 0:
-            raise ValueError(f"tensor {name} has no shape")
-        if not np.isfinite(array).all():
-            raise ValueError(f"tensor {name} holds NaN or infinity")
     surface = None
     if "surface_nodes" in tensors:
         surface = Embedding(tensors["surface_nodes"], tensors["surface_weights"])

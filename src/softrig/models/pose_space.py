@@ -1,0 +1,412 @@
+"""The pose-space model (PSSD): everything a soft character needs at run time, as plain arrays.
+
+n tet vertices, e tets, m poses, m_b poses of the basis (m, or 1), r modes, B bones, g regions, n̄ surface vertices. The
+displacement of tet vertex v at pose parameters p and modal coordinates q is
+
+    u_v = R_v(p) Σ_i w_i(p) V_i[v] (Υ q),      Υ = diag(1/√M̂_kk),   M̂ = Σ_ij w_i w_j V_iᵀ M V_j     (Eqs. 14–16)
+
+with bind-space shapes V_i, pose weights w (Eq. 2) and vertex rotations R_v; the drawn surface is Φ̄(p) + A u. The
+methods here are the plain definitions, slow; `models.stepper` is their compiled counterpart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from softrig.errors import IndexRangeError, InputError, ModeCountError, require_indices
+from softrig.fem.laws import law_code
+from softrig.numerics.rbf import BiharmonicWeights
+from softrig.numerics.rotations import quaternion_matrices, quaternions_from_matrices
+from softrig.rig.bones import skin_of
+from softrig.rig.clip import Clip
+from softrig.rig.features import PoseFeatures, bounding_size
+from softrig.rig.protocol import Rig
+from softrig.rig.skinning import Skin
+
+REST_CLAMP = 0.2
+"""Signed singular values of a rest tet's deformation (neutral → pose) are kept at or above this."""
+KINDS = ("skin", "black-box")
+INTERPOLATIONS = ("bind", "world")
+
+
+@dataclass(frozen=True, eq=False)
+class PoseTable:
+    """The m poses and where they lie in feature space."""
+
+    names: tuple[str, ...]
+    parameters: np.ndarray = field(repr=False)
+    """(m, P) rig parameters."""
+    features: np.ndarray = field(repr=False)
+    """(m, F) weighted features."""
+    feature_weights: np.ndarray = field(repr=False)
+    """(F,) dimensionless; zero where a feature does not count (the weights of correctives)."""
+
+    def __post_init__(self) -> None:
+        m = len(self.names)
+        _require_shapes(self, {"parameters": (m, None), "features": (m, len(self.feature_weights))})
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def interpolant(self) -> BiharmonicWeights:
+        """The radial basis functions (Eq. 2)."""
+        return BiharmonicWeights(self.features)
+
+    def weights(self, features: np.ndarray) -> np.ndarray:
+        """(..., m) pose weights w at weighted features (..., F); they sum to one and may be negative."""
+        return self.interpolant(features)
+
+
+@dataclass(frozen=True, eq=False)
+class TetRig:
+    """How the rest shape of the tets follows the pose (Eqs. 1–3)."""
+
+    kind: str
+    """"skin": carried by bones; "black-box": carried by surface vertices."""
+    weights: csr_array | None = field(repr=False)
+    """(n, B) skin: bone weights, rows sum to one."""
+    shepard_nodes: np.ndarray | None = field(repr=False)
+    """(n, 4) int32 black-box: surface vertices."""
+    shepard_weights: np.ndarray | None = field(repr=False)
+    """(n, 4) black-box: their weights, rows sum to one."""
+    corrections: np.ndarray = field(repr=False)
+    """(m, n, 3) metres, bind-space corrections δ of the fitted poses."""
+    root_bone: int = 0
+    """Skin: the bone whose rotation is the root's."""
+    root_sample: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
+    """(k,) int32 black-box: tet vertices that tell the root's rotation."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(f"no tet rig of the kind {self.kind!r}; there are {', '.join(KINDS)}")
+        if self.kind == "skin":
+            if self.weights is None:
+                raise InputError("a tet rig of the kind 'skin' needs bone weights")
+            require_indices([self.root_bone], self.weights.shape[1], "the root bone")
+        elif self.shepard_nodes is None or self.shepard_weights is None or len(self.root_sample) < 3:
+            raise InputError("a black-box tet rig needs Shepard nodes and weights, and three vertices for its root")
+
+
+@dataclass(frozen=True, eq=False)
+class Cubature:
+    """Where elastic and inertial forces are evaluated (§5.3, §5.4)."""
+
+    tets: np.ndarray = field(repr=False)
+    """(c,) int32."""
+    weights: np.ndarray = field(repr=False)
+    """(m, c) ξ ≥ 0 at each pose."""
+    young: np.ndarray = field(repr=False)
+    """(m, c) Young's modulus, pascal."""
+    poisson: np.ndarray = field(repr=False)
+    """(m, c) Poisson ratio."""
+    stiffness_correction: np.ndarray = field(repr=False)
+    """(m, r, r) ΔK: what the cubature misses of the stiffness at u = 0, symmetric."""
+    inertial_vertices: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
+    """(n_s,) int32 black-box: tet vertices whose accelerations stand for all."""
+
+
+@dataclass(frozen=True, eq=False)
+class PoseSpaceModel:
+    """A reduced soft character; immutable. World metres, kilograms, seconds."""
+
+    name: str
+    law: str
+    rig: Rig = field(repr=False)
+    """The surface rig, without its pose-space layer."""
+    corrective: tuple[tuple[str, int], ...]
+    """(morph parameter, pose): the morphs whose weight is the pose's w."""
+    poses: PoseTable
+    tet_rig: TetRig
+    interpolation: str
+    """"bind": shapes turn with the skin's vertex rotations; "world": with the root alone."""
+    vertices: np.ndarray = field(repr=False)
+    """(n, 3) rest positions of the tet vertices."""
+    tets: np.ndarray = field(repr=False)
+    """(e, 4) int32."""
+    fixed: np.ndarray = field(repr=False)
+    """(n,) bool: vertices that only follow the rig."""
+    vertex_mass: np.ndarray = field(repr=False)
+    """(n,) kilogram, lumped."""
+    triangles: np.ndarray = field(repr=False)
+    """(t, 3) int32 of the surface."""
+    colours: np.ndarray | None = field(repr=False)
+    """(n̄, 4) or None."""
+    embedding_nodes: np.ndarray = field(repr=False)
+    """(n̄, 4) int32 tet vertices that carry each surface vertex."""
+    embedding_weights: np.ndarray = field(repr=False)
+    """(n̄, 4); all zero: the vertex takes no part."""
+    shapes: np.ndarray = field(repr=False)
+    """(m_b, n, 3, r) V_i, bind space, exactly representable in float32."""
+    region_of_mode: np.ndarray = field(repr=False)
+    """(r,) int32; modes of one region stand together."""
+    region_names: tuple[str, ...]
+    mass_products: np.ndarray = field(repr=False)
+    """(m_b, m_b, r, r) V_iᵀ M V_j."""
+    inertia: np.ndarray = field(repr=False)
+    """(m, r, L) C_i: from the load vector to reduced inertial forces."""
+    wind: np.ndarray = field(repr=False)
+    """(m, r, 3·frames) from a pressure vector in each frame (N/m²) to reduced forces."""
+    gyro_frames: np.ndarray = field(repr=False)
+    """(G,) int32 frames whose rotation stands for a group of vertices."""
+    gyro: np.ndarray = field(repr=False)
+    """(G, 9, r, r): three skew Γ, then six symmetric Θ (00, 11, 22, 01, 02, 12)."""
+    cubature: Cubature = field(repr=False)
+    modes_order: np.ndarray = field(repr=False)
+    """(r,) importance of each mode."""
+    frequencies: np.ndarray = field(repr=False)
+    """(m, k) hertz, the lowest of the full model at each pose."""
+    clips: tuple[Clip, ...] = field(default=(), repr=False)
+    notes: dict[str, Any] = field(default_factory=dict, repr=False)
+    size: float = 1.0
+    """Metres: the diagonal of the bounding box."""
+
+    def __post_init__(self) -> None:
+        law_code(self.law)
+        if self.interpolation not in INTERPOLATIONS:
+            raise InputError(f"no interpolation called {self.interpolation!r}; there are {', '.join(INTERPOLATIONS)}")
+        if self.interpolation == "bind" and self.tet_rig.kind != "skin":
+            raise InputError("only a skinning rig can interpolate in bind space; use 'world'")
+        if len(self.shapes) not in (1, len(self.poses)):
+            raise InputError(f"a basis at {len(self.shapes)} poses; it must be at all {len(self.poses)} or at one")
+        _check_model(self)
+        require_indices(self.gyro_frames, self.frame_count, "gyroscopic frames")
+        require_indices([pose for _, pose in self.corrective], len(self.poses), "poses of correctives")
+
+    @property
+    def mode_count(self) -> int:
+        """Modes, r."""
+        return int(self.shapes.shape[3])
+
+    @property
+    def frame_count(self) -> int:
+        """Frames that turn shapes: B in bind space, else 1."""
+        return self._bone_count if self.interpolation == "bind" else 1
+
+    @property
+    def load_count(self) -> int:
+        """L, the length of the load vector."""
+        blocks = 12 * self._bone_count if self.tet_rig.kind == "skin" else 3 * len(self.cubature.inertial_vertices)
+        return blocks + len(self.poses)
+
+    @property
+    def _bone_count(self) -> int:
+        return int(self.tet_rig.weights.shape[1]) if self.tet_rig.weights is not None else 0
+
+    @property
+    def skin(self) -> Skin | None:
+        """The skin that carries the tets, None for a black-box tet rig."""
+        if self.tet_rig.kind != "skin":
+            return None
+        skin = skin_of(self.rig)
+        if skin is None or len(skin.binding.bones) != self._bone_count:
+            raise InputError(f"the tets are carried by {self._bone_count} bones, which the rig does not have")
+        return skin
+
+    @cached_property
+    def pose_features(self) -> PoseFeatures:
+        """The features that tell poses apart, with the table's weights."""
+        rest = self.rig.positions(self.rig.parameters.rest)
+        return PoseFeatures(self.rig.parameters, bounding_size(rest), self.poses.feature_weights)
+
+    def pose_weights(self, p: np.ndarray) -> np.ndarray:
+        """(m,) w at parameters p (P,); they sum to one and may be negative."""
+        return self.poses.weights(self.pose_features(p))
+
+    def corrected(self, p: np.ndarray) -> np.ndarray:
+        """(P,) a copy of p (P,) with the weights of corrective morphs replaced by those of their poses."""
+        p = np.array(self.rig.parameters.checked(p))
+        w = self.pose_weights(p)
+        for name, pose in self.corrective:
+            p[self.rig.parameters.index(name)] = w[pose]
+        return p
+
+    def bone_matrices(self, p: np.ndarray) -> np.ndarray:
+        """(B, 3, 4) M_b at parameters p (P,): from rest to now, the identity at rest."""
+        skin = self.skin
+        if skin is None:
+            raise InputError("a black-box rig has no bones")
+        start = parameters_start(self.rig, skin)
+        own = self.rig.parameters.checked(p)[start : start + len(skin.parameters)]
+        return (skin.bone_matrices(own) @ rest_inverses(skin))[:, :3]
+
+    def shepard_positions(self, p: np.ndarray) -> np.ndarray:
+        """(n, 3) black-box tet positions without corrections, metres."""
+        nodes, weights = self.tet_rig.shepard_nodes, self.tet_rig.shepard_weights
+        if nodes is None or weights is None:
+            raise InputError("the tets of a skinning rig do not follow surface vertices")
+        moves = self.rig.positions(self.corrected(p)) - self.rig.positions(self.corrected(self.rig.parameters.rest))
+        return self.vertices + np.einsum("na,nak->nk", weights, moves[nodes])
+
+    def frame_rotations(self, p: np.ndarray) -> np.ndarray:
+        """(frames, 3, 3) rotations R_f at parameters p (P,)."""
+        if self.tet_rig.kind == "skin":
+            rotations = polar_rotations(self.bone_matrices(p)[:, :, :3])
+            return rotations if self.interpolation == "bind" else rotations[self.tet_rig.root_bone][None]
+        return polar_rotations(
+            np.einsum("sk,sl->kl", self.shepard_positions(p)[self.tet_rig.root_sample], self.root_arms)
+        )[None]
+
+    @cached_property
+    def root_arms(self) -> np.ndarray:
+        """(k, 3) m_s (X_s − X̄) of the root sample: A = Σ_s y_s armᵀ has the root's rotation as its polar factor."""
+        sample = self.tet_rig.root_sample
+        mass = self.vertex_mass[sample]
+        return mass[:, None] * (self.vertices[sample] - mass @ self.vertices[sample] / mass.sum())
+
+    def vertex_rotations(self, p: np.ndarray) -> np.ndarray:
+        """(n, 3, 3) R_v: the normalised mixture of bone quaternions in bind space, else the root's rotation."""
+        frames = self.frame_rotations(p)
+        if self.interpolation == "world":
+            return np.broadcast_to(frames[0], (len(self.vertices), 3, 3)).copy()
+        assert self.tet_rig.weights is not None
+        weights = self.tet_rig.weights.toarray()
+        quaternions = quaternions_from_matrices(frames)
+        heaviest = quaternions[weights.argmax(axis=1)]
+        signs = np.where(heaviest @ quaternions.T < 0.0, -1.0, 1.0)
+        return quaternion_matrices((weights * signs) @ quaternions)
+
+    def tet_rest(self, p: np.ndarray) -> np.ndarray:
+        """(n, 3) rest positions of the tet vertices at parameters p (P,), metres, not clamped."""
+        corrections = np.tensordot(self.pose_weights(p), self.tet_rig.corrections, axes=1)
+        if self.tet_rig.kind != "skin":
+            return self.shepard_positions(p) + corrections @ self.frame_rotations(p)[0].T
+        assert self.tet_rig.weights is not None
+        blended = (self.tet_rig.weights @ self.bone_matrices(p).reshape(-1, 12)).reshape(-1, 3, 4)
+        return np.einsum("nij,nj->ni", blended[:, :, :3], self.vertices + corrections) + blended[:, :, 3]
+
+    def basis_weights(self, p: np.ndarray) -> np.ndarray:
+        """(m_b,) weights of the bases: w, or one where there is one basis."""
+        return self.pose_weights(p) if len(self.shapes) > 1 else np.ones(1)
+
+    def mode_scales(self, p: np.ndarray) -> np.ndarray:
+        """(r,) the diagonal of Υ (Eq. 15)."""
+        w = self.basis_weights(p)
+        return 1.0 / np.sqrt(np.einsum("i,j,ijkk->k", w, w, self.mass_products))
+
+    def displacement(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """(n, 3) u at parameters p (P,) and modal coordinates q (r,), metres."""
+        local = np.tensordot(self.basis_weights(p), self.shapes @ (self.mode_scales(p) * q), axes=1)
+        return np.einsum("nij,nj->ni", self.vertex_rotations(p), local)
+
+    def with_modes(self, count: int) -> PoseSpaceModel:
+        """The same character with `count` modes: the most important of each region, in proportion to what it has."""
+        r = self.mode_count
+        if not 1 <= count <= r:
+            raise ModeCountError(f"{count} modes asked of a model that has {r}")
+        if count == r:
+            return self
+        keep = self._most_important(count)
+        cubature = replace(self.cubature, stiffness_correction=_pairs(self.cubature.stiffness_correction, keep))
+        return replace(
+            self,
+            shapes=np.ascontiguousarray(self.shapes[..., keep]),
+            region_of_mode=self.region_of_mode[keep],
+            mass_products=_pairs(self.mass_products, keep),
+            inertia=np.ascontiguousarray(self.inertia[:, keep]),
+            wind=np.ascontiguousarray(self.wind[:, keep]),
+            gyro=_pairs(self.gyro, keep),
+            modes_order=self.modes_order[keep],
+            cubature=cubature,
+        )
+
+    def _most_important(self, count: int) -> np.ndarray:
+        """(count,) rising modes: shares by largest remainder, at least one a region while there are enough."""
+        regions, sizes = np.unique(self.region_of_mode, return_counts=True)
+        exact = count * sizes / sizes.sum()
+        shares = np.maximum(np.floor(exact), 1.0 if count >= len(regions) else 0.0).astype(int)
+        while shares.sum() < count:
+            shares[np.argmax(np.where(shares < sizes, exact - shares, -np.inf))] += 1
+        while shares.sum() > count:
+            shares[np.argmax(np.where(shares > 1, shares - exact, -np.inf))] -= 1
+        kept = []
+        for region, share in zip(regions, shares, strict=True):
+            modes = np.flatnonzero(self.region_of_mode == region)
+            kept.append(modes[np.argsort(-self.modes_order[modes], kind="stable")[:share]])
+        return np.sort(np.concatenate(kept))
+
+
+def parameters_start(rig: Rig, part: Rig) -> int:
+    """Where the parameters of `part`, the rig itself or a stage of a chain, begin among those of `rig`."""
+    if rig is part:
+        return 0
+    start = 0
+    for stage in getattr(rig, "stages", ()):
+        if stage is part or part in getattr(stage, "stages", ()):
+            return start + parameters_start(stage, part)
+        start += len(stage.parameters)
+    raise InputError("the rig has no such part")
+
+
+def rest_inverses(skin: Skin) -> np.ndarray:
+    """(B, 4, 4) inverses of the bone matrices at rest: identities where the character rests in its bind pose.
+
+    They make M_b the identity at rest also for nodes that carry rigid parts. A bone that is flat at rest keeps its
+    own matrix.
+    """
+    matrices = skin.bone_matrices(skin.parameters.rest)
+    flat = np.abs(np.linalg.det(matrices)) < 1e-12
+    return np.linalg.inv(np.where(flat[:, None, None], np.eye(4), matrices))
+
+
+def polar_rotations(matrices: np.ndarray) -> np.ndarray:
+    """(..., 3, 3) R of A = R S; a mirroring A gets a negative S, so that no axis needs choosing."""
+    U, _, Vt = np.linalg.svd(matrices)
+    R = U @ Vt
+    return R * np.where(np.linalg.det(R) < 0.0, -1.0, 1.0)[..., None, None]
+
+
+def _pairs(matrices: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(matrices[..., keep[:, None], keep])
+
+
+def _require_shapes(owner: object, shapes: dict[str, tuple[int | None, ...]]) -> None:
+    for name, wanted in shapes.items():
+        value = getattr(owner, name)
+        if value is None:
+            continue
+        shape = np.shape(value)
+        if len(shape) != len(wanted) or any(w not in (None, s) for s, w in zip(shape, wanted, strict=True)):
+            text = ", ".join("any" if w is None else str(w) for w in wanted)
+            raise InputError(f"{name} must have the shape ({text}), not {shape}")
+
+
+def _check_model(model: PoseSpaceModel) -> None:
+    n, m, r = len(model.vertices), len(model.poses), model.mode_count
+    c, basis, points = len(model.cubature.tets), len(model.shapes), len(model.embedding_nodes)
+    groups = len(model.gyro_frames)
+    _require_shapes(
+        model,
+        {
+            "vertices": (n, 3),
+            "tets": (None, 4),
+            "fixed": (n,),
+            "vertex_mass": (n,),
+            "triangles": (None, 3),
+            "colours": (points, 4),
+            "embedding_nodes": (points, 4),
+            "embedding_weights": (points, 4),
+            "shapes": (basis, n, 3, r),
+            "region_of_mode": (r,),
+            "mass_products": (basis, basis, r, r),
+            "inertia": (m, r, model.load_count),
+            "wind": (m, r, 3 * model.frame_count),
+            "gyro": (groups, 9, r, r),
+            "modes_order": (r,),
+            "frequencies": (m, None),
+        },
+    )
+    _require_shapes(model.tet_rig, {"corrections": (m, n, 3), "weights": (n, None), "shepard_nodes": (n, None)})
+    _require_shapes(
+        model.cubature, {"weights": (m, c), "young": (m, c), "poisson": (m, c), "stiffness_correction": (m, r, r)}
+    )
+    require_indices(model.cubature.tets, len(model.tets), "cubature tets")
+    require_indices(model.region_of_mode, max(len(model.region_names), 1), "regions of modes")
+    changes = np.flatnonzero(np.diff(model.region_of_mode)) + 1
+    if len(changes) + 1 != len(np.unique(model.region_of_mode)):
+        raise IndexRangeError("modes of one region must stand together; a region begins anew at modes", changes)

@@ -1,0 +1,172 @@
+"""Pose-space models as tensors and a JSON document, for the model file (`models.file`).
+
+Shapes are stored region by region, without the vertices a region does not reach; they are float32 by nature. Everything
+that is a number per vertex, mode or tet is a tensor; names, the rig's structure and the report are the document.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from softrig.errors import InputError
+from softrig.models.pose_space import Cubature, PoseSpaceModel, PoseTable, TetRig
+from softrig.rig.protocol import Rig
+from softrig.rig.record import clips_from_record, clips_record, integer_arrays, rig_from_record, rig_record
+
+Arrays = dict[str, np.ndarray]
+
+_PLAIN = (
+    "vertices",
+    "tets",
+    "vertex_mass",
+    "triangles",
+    "embedding_nodes",
+    "embedding_weights",
+    "region_of_mode",
+    "mass_products",
+    "inertia",
+    "wind",
+    "gyro_frames",
+    "gyro",
+    "modes_order",
+    "frequencies",
+)
+_CUBATURE = ("tets", "weights", "young", "poisson", "stiffness_correction", "inertial_vertices")
+_POSES = ("parameters", "features", "feature_weights")
+_INTEGERS = ("tets", "triangles", "embedding_nodes", "region_of_mode", "gyro_frames", "inertial_vertices", "columns",
+             "starts", "shepard_nodes", "root_sample", "vertices_of_region")  # fmt: skip
+_SINGLE = ("gyro", "shape_rows")
+"""Stored in single precision: shapes are so by nature, gyroscopic terms are small corrections."""
+
+
+def tensors_of(model: PoseSpaceModel) -> Arrays:
+    """All tensors of `model`, the document among them."""
+    arrays: Arrays = {name: getattr(model, name) for name in _PLAIN}
+    arrays["fixed"] = model.fixed
+    if model.colours is not None:
+        arrays["colours"] = model.colours
+    arrays |= {f"poses.{name}": getattr(model.poses, name) for name in _POSES}
+    arrays |= {f"cubature.{name}": getattr(model.cubature, name) for name in _CUBATURE}
+    _put_tet_rig(model.tet_rig, arrays)
+    for region in range(len(model.region_names)):
+        shapes = model.shapes[..., model.region_of_mode == region]
+        reached = np.flatnonzero(shapes.any(axis=(0, 2, 3)))
+        arrays[f"region.{region}.vertices_of_region"] = reached
+        arrays[f"region.{region}.shape_rows"] = shapes[:, reached]
+    document = {
+        "name": model.name,
+        "law": model.law,
+        "interpolation": model.interpolation,
+        "size": model.size,
+        "corrective": [list(pair) for pair in model.corrective],
+        "pose_names": list(model.poses.names),
+        "region_names": list(model.region_names),
+        "tet_rig": {"kind": model.tet_rig.kind, "root_bone": int(model.tet_rig.root_bone)},
+        "rig": rig_record(model.rig, arrays),
+        "clips": clips_record(model.clips, arrays),
+        "notes": model.notes,
+    }
+    arrays["document"] = np.frombuffer(json.dumps(document).encode(), np.uint8)
+    return {name: np.ascontiguousarray(array, dtype_of(name)) for name, array in arrays.items()}
+
+
+def model_from_tensors(arrays: Mapping[str, np.ndarray], rig: Rig | None = None) -> PoseSpaceModel:
+    """The model again. `rig` is needed where the rig was a Python function, which no file can hold."""
+    document = json.loads(arrays["document"].tobytes())
+    rig = _rig(document, arrays, rig)
+    names, regions = tuple(map(str, document["pose_names"])), tuple(map(str, document["region_names"]))
+    return PoseSpaceModel(
+        name=str(document["name"]),
+        law=str(document["law"]),
+        rig=rig,
+        corrective=tuple((str(name), int(pose)) for name, pose in document["corrective"]),
+        poses=PoseTable(names, *(arrays[f"poses.{name}"] for name in _POSES)),
+        tet_rig=_tet_rig(document["tet_rig"], arrays, len(arrays["vertices"])),
+        interpolation=str(document["interpolation"]),
+        fixed=arrays["fixed"].astype(bool),
+        colours=arrays.get("colours"),
+        shapes=_shapes(arrays, len(regions)),
+        region_names=regions,
+        cubature=Cubature(*(arrays[f"cubature.{name}"] for name in _CUBATURE)),
+        clips=clips_from_record(document["clips"], arrays, rig.parameters),
+        notes=dict(document["notes"]),
+        size=float(document["size"]),
+        **{name: np.asarray(arrays[name], _wide(name)) for name in _PLAIN},
+    )
+
+
+def dtype_of(name: str) -> type:
+    """What the tensor called `name` is stored as."""
+    last = name.rpartition(".")[2]
+    if name == "document":
+        return np.uint8
+    if name == "fixed":
+        return np.bool_
+    if name.startswith(("rig.", "clip.")):
+        return np.int32 if integer_arrays(name) else np.float64
+    if last == "vertices" or last not in _INTEGERS:
+        return np.float32 if last in _SINGLE else np.float64
+    return np.int32
+
+
+def _wide(name: str) -> type:
+    return np.float64 if dtype_of(name) is np.float32 else dtype_of(name)
+
+
+def _rig(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], rig: Rig | None) -> Rig:
+    if document["rig"] is None:
+        if rig is None:
+            raise InputError("its rig was a Python function, which no file can hold: load it with rig=…")
+        if len(rig.parameters) != arrays["poses.parameters"].shape[1]:
+            raise InputError(f"a rig of {len(rig.parameters)} parameters for a model built for another character")
+        return rig
+    return rig if rig is not None else rig_from_record(document["rig"], arrays)
+
+
+def _put_tet_rig(tet_rig: TetRig, arrays: Arrays) -> None:
+    arrays["tet_rig.corrections"] = tet_rig.corrections
+    arrays["tet_rig.root_sample"] = tet_rig.root_sample
+    if tet_rig.weights is not None:
+        table = csr_array(tet_rig.weights)
+        arrays["tet_rig.starts"], arrays["tet_rig.columns"] = table.indptr, table.indices
+        arrays["tet_rig.values"] = table.data
+        arrays["tet_rig.bones"] = np.arange(table.shape[1], dtype=np.float64)
+    if tet_rig.shepard_nodes is not None and tet_rig.shepard_weights is not None:
+        arrays["tet_rig.shepard_nodes"] = tet_rig.shepard_nodes
+        arrays["tet_rig.shepard_weights"] = tet_rig.shepard_weights
+
+
+def _tet_rig(table: Mapping[str, Any], arrays: Mapping[str, np.ndarray], count: int) -> TetRig:
+    weights = None
+    if "tet_rig.values" in arrays:
+        parts = (arrays["tet_rig.values"], arrays["tet_rig.columns"], arrays["tet_rig.starts"])
+        weights = csr_array(parts, shape=(count, len(arrays["tet_rig.bones"])))
+        weights.check_format()
+    return TetRig(
+        str(table["kind"]),
+        weights,
+        arrays.get("tet_rig.shepard_nodes"),
+        arrays.get("tet_rig.shepard_weights"),
+        arrays["tet_rig.corrections"],
+        int(table["root_bone"]),
+        arrays["tet_rig.root_sample"],
+    )
+
+
+def _shapes(arrays: Mapping[str, np.ndarray], regions: int) -> np.ndarray:
+    """(m_b, n, 3, r) from the rows of each region."""
+    region_of_mode, count = arrays["region_of_mode"], len(arrays["vertices"])
+    poses = len(arrays["region.0.shape_rows"])
+    shapes = np.zeros((poses, count, 3, len(region_of_mode)))
+    for region in range(regions):
+        reached, columns = arrays[f"region.{region}.vertices_of_region"], np.flatnonzero(region_of_mode == region)
+        if len(reached) and not 0 <= int(reached.min()) <= int(reached.max()) < count:
+            raise InputError(f"region {region} reaches vertices that do not exist")
+        if len(columns):  # modes of one region stand together
+            shapes[:, reached, :, columns[0] : columns[-1] + 1] = arrays[f"region.{region}.shape_rows"]
+    return shapes

@@ -1,0 +1,105 @@
+"""What was built before and need not be built again: arrays by a hash of everything they follow from.
+
+One file a result, written whole or not at all, so a build that was killed goes on where it stopped and two builds may
+share a folder. Files hold arrays and text only; one that cannot be read is made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from softrig.files import write_bytes
+
+VERSION = 1
+"""Part of every hash: raised when a stage computes something else from the same input."""
+
+Arrays = dict[str, np.ndarray]
+
+
+def content_hash(*parts: Any) -> str:
+    """A hash of arrays, numbers, texts, lists and tables of these; the same on every run."""
+    digest = hashlib.sha256(str(VERSION).encode())
+    for part in parts:
+        _feed(digest, part)
+    return digest.hexdigest()[:32]
+
+
+def _feed(digest: Any, part: Any) -> None:
+    if isinstance(part, np.ndarray):
+        digest.update(f"array {part.dtype.str} {part.shape}".encode())
+        digest.update(np.ascontiguousarray(part).tobytes())
+    elif isinstance(part, Mapping):
+        for key in sorted(part):
+            digest.update(f"key {key}".encode())
+            _feed(digest, part[key])
+    elif isinstance(part, list | tuple):
+        digest.update(f"list {len(part)}".encode())
+        for item in part:
+            _feed(digest, item)
+    else:
+        digest.update(f"{type(part).__name__} {json.dumps(part, sort_keys=True)}".encode())
+
+
+class StageCache:
+    """A folder of finished stages; None keeps nothing."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.reused: list[str] = []
+        """Names of the stages that were found finished."""
+        self.made: list[str] = []
+
+    def get(self, stage: str, key: str, make: Callable[[], Arrays]) -> Arrays:
+        """The arrays of `stage` for inputs hashed as `key`, made now if they are not there."""
+        found = self._read(stage, key)
+        if found is not None:
+            self.reused.append(stage)
+            return found
+        arrays = make()
+        self.made.append(stage)
+        self.keep(stage, key, arrays)
+        return arrays
+
+    def has(self, stage: str, key: str) -> bool:
+        """Whether the result is there."""
+        return self.folder is not None and self._path(stage, key).exists()
+
+    def keep(self, stage: str, key: str, arrays: Arrays) -> None:
+        """Write a result down."""
+        if self.folder is None:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays)  # type: ignore[arg-type]
+        write_bytes(self._path(stage, key), buffer.getvalue())
+
+    def _path(self, stage: str, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{stage}-{key}.npz"
+
+    def _read(self, stage: str, key: str) -> Arrays | None:
+        if not self.has(stage, key):
+            return None
+        try:
+            with np.load(self._path(stage, key), allow_pickle=False) as file:
+                return {name: file[name] for name in file.files}
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+            return None  # damaged: make it anew
+
+
+def text_array(value: Any) -> np.ndarray:
+    """A JSON-able value as bytes, to be kept beside arrays."""
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)
+
+
+def text_value(array: np.ndarray) -> Any:
+    """What `text_array` kept."""
+    return json.loads(array.tobytes())

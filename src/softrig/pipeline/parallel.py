@@ -1,0 +1,77 @@
+"""The same work on many things, over the cores of this machine or of a cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from softrig.errors import InputError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Progress = Callable[[int, int], None]
+
+
+def worker_count(jobs: int | None) -> int:
+    """`jobs`, or as many as this process may use cores."""
+    if jobs is not None:
+        if jobs < 1:
+            raise InputError(f"at least one worker, got {jobs}")
+        return jobs
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def workers(jobs: int | None = None, cluster: str | None = None) -> Iterator[int]:
+    """Where work goes: `jobs` processes here, or the dask scheduler at `cluster` ("tcp://host:8786")."""
+    if cluster is None:
+        yield worker_count(jobs)
+        return
+    try:
+        from dask.distributed import Client
+    except ImportError as error:
+        raise InputError("a cluster needs the optional package: pip install 'softrig[cluster]'") from error
+    import joblib
+
+    try:
+        client = Client(cluster, timeout=10)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise InputError(f"no scheduler answers at {cluster}: {error}") from error
+    with client, joblib.parallel_config(backend="dask"):
+        yield sum(client.ncores().values()) or 1
+
+
+def each(
+    function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int, progress: Progress | None = None
+) -> list[Result]:
+    """function(task) of every task, in order. One worker, or one task, stays in this process."""
+    results: list[Result] = []
+    if jobs == 1 or len(tasks) < 2:
+        for task in tasks:
+            results.append(function(task))
+            _tell(progress, len(results), len(tasks))
+        return results
+    import joblib
+
+    generator: Any = joblib.Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator")(
+        joblib.delayed(_with_one_thread)(function, task) for task in tasks
+    )
+    for result in generator:
+        results.append(result)
+        _tell(progress, len(results), len(tasks))
+    return results
+
+
+def _with_one_thread(function: Callable[[Task], Result], task: Task) -> Result:
+    """Workers that each start threads of their own wait for one another."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return function(task)
+
+
+def _tell(progress: Progress | None, done: int, total: int) -> None:
+    if progress is not None:
+        progress(done, total)

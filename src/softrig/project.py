@@ -1,0 +1,249 @@
+"""The project file (`hero.toml`): what the user decided about a character. Everything has a sensible default.
+
+```toml
+[material]
+preset = "fat"            # fat, muscle, firm or jelly
+softness_map = "softness" # painted map: 1 as soft as the preset, towards 0 stiffer, 0 plain skinning
+
+[parts]
+Shirt = "follows"         # soft, rigid or follows
+
+[poses]
+count = 4                 # chosen from the clips; or by hand:
+given = [{ clip = "walk", time = 0.4 }]
+```
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from softrig.errors import InputError
+from softrig.files import write_bytes
+
+LARGEST_FILE = 1 << 20
+"""Bytes: a project file is written by hand."""
+
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Triple = tuple[float, float, float]
+
+
+class _Settings(BaseModel):
+    """Unknown keys are refused: a typing mistake must not pass for a default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MeshSettings(_Settings):
+    """The volume mesh."""
+
+    tets: Annotated[int, Field(ge=100, le=200_000)] = 16_000
+    """About how many tets."""
+    mesher: Literal["lattice", "wild"] = "lattice"
+    """"wild" is fTetWild, the optional extra."""
+
+
+class PoseMaterial(_Settings):
+    """What is different about the material at one pose."""
+
+    young: Positive | None = None
+    """Young's modulus, Pa."""
+    poisson: Annotated[float, Field(gt=-1.0, lt=0.5)] | None = None
+    softness_map: str | None = None
+    stiffness_map: str | None = None
+    """Painted map whose values multiply Young's modulus (0 … 1 mapped to 1 … `stiffness_range`)."""
+    stiffness_range: Positive = 10.0
+
+
+class MaterialSettings(PoseMaterial):
+    """What the flesh is made of; values given here take the place of the preset's."""
+
+    preset: Literal["fat", "muscle", "firm", "jelly"] = "fat"
+    density: Positive | None = None
+    """kg/m³."""
+    law: Literal["stvk", "corotational", "neo-hookean", "stable-neo-hookean"] = "stable-neo-hookean"
+    smoothing: Annotated[float, Field(ge=0.0)] = 1.0
+    """How far painted values are smoothed into the body (ζ of PSSD Eq. 37)."""
+    poses: dict[str, PoseMaterial] = {}
+    """By pose name."""
+
+
+class GivenPose(_Settings):
+    """A pose chosen by hand: a moment of a clip, or parameters by name (the others at rest)."""
+
+    name: str | None = None
+    clip: str | None = None
+    time: Annotated[float, Field(ge=0.0)] = 0.0
+    """Seconds."""
+    parameters: dict[str, float] = {}
+    sculpt: str | None = None
+    """An OBJ beside the project file: the surface as it should look at this pose."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> GivenPose:
+        if (self.clip is None) == (not self.parameters):
+            raise ValueError("a pose needs either a clip or parameters")
+        return self
+
+
+class PoseSettings(_Settings):
+    """The poses at which a basis is prepared; the rest pose is always the first."""
+
+    count: Annotated[int, Field(ge=1, le=64)] = 4
+    """Altogether; those not given are picked from the clips, each as far from the others as possible."""
+    given: tuple[GivenPose, ...] = ()
+    clips: tuple[str, ...] | None = None
+    """From which clips; all by default."""
+
+
+class HandleSettings(_Settings):
+    """A place around which a region grows: a point, a segment, or a bone by name."""
+
+    name: str
+    bone: str | None = None
+    point: Triple | None = None
+    segment: tuple[Triple, Triple] | None = None
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> HandleSettings:
+        if sum(shape is not None for shape in (self.bone, self.point, self.segment)) != 1:
+            raise ValueError(f"handle '{self.name}' needs exactly one of bone, point, segment")
+        return self
+
+
+class BasisSettings(_Settings):
+    """The shapes the flesh may take."""
+
+    recipe: Literal["load", "paper"] = "load"
+    """"load": responses to the rig's own accelerations; "paper": linear modes and modal derivatives, as PSSD."""
+    modes: Annotated[int, Field(ge=2, le=400)] = 100
+    """r, over all regions."""
+    regions: Annotated[int, Field(ge=1, le=32)] = 6
+    """At most so many regions, made from the bones; 1: global shapes."""
+    handles: tuple[HandleSettings, ...] = ()
+    """Regions by hand."""
+    interpolation: Literal["auto", "bind", "world"] = "auto"
+    """"bind" rotates shapes with the skin; "world" is the paper's; "auto": bind for skinned characters."""
+    between_poses: Literal["interpolated", "pooled", "neutral"] = "interpolated"
+    """"pooled": one basis for all poses, the principal components of all of theirs; "neutral": the rest pose's."""
+    contact: bool = True
+    """Whether shapes respect self-contact at each pose."""
+    derivatives: Annotated[int, Field(ge=0, le=64)] = 24
+    """How many leading modes get derivatives."""
+
+
+class CubatureSettings(_Settings):
+    """The few tets that stand for all."""
+
+    count: Annotated[int, Field(ge=4)] | None = None
+    """Default: 1.5 a mode."""
+    method: Literal["nnls", "greedy", "htp"] | None = None
+    samples: Annotated[int, Field(ge=4, le=1000)] = 48
+    """Training deformations a pose."""
+    stiffness_correction: bool = True
+
+
+class SimulationSettings(_Settings):
+    """How it moves; can be changed while it plays."""
+
+    damping_ratio: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
+    """At the lowest frequency; default: the preset's."""
+    gravity: Literal["change", "full", "off"] = "change"
+    """"change": the sculpted shape already sags, only turning adds to it."""
+    inertia: Annotated[float, Field(ge=0.0, le=10.0)] = 1.0
+    rate: Annotated[float, Field(ge=30.0, le=5000.0)] = 180.0
+    """Inner steps a second."""
+
+
+class Project(_Settings):
+    """All decisions about one character."""
+
+    scale: Positive = 1.0
+    """Metres per unit of the character file."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    parts: dict[str, Literal["soft", "rigid", "follows"]] = {}
+    mesh: MeshSettings = MeshSettings()
+    material: MaterialSettings = MaterialSettings()
+    poses: PoseSettings = PoseSettings()
+    basis: BasisSettings = BasisSettings()
+    cubature: CubatureSettings = CubatureSettings()
+    simulation: SimulationSettings = SimulationSettings()
+
+    def changed(self, **tables: dict[str, Any]) -> Project:
+        """The same decisions with some settings of some tables changed: `changed(basis={"modes": 50})`."""
+        content = self.model_dump()
+        for table, values in tables.items():
+            content[table] = {**content[table], **values} if isinstance(values, dict) else values
+        return _checked(content, "settings")
+
+    def fingerprint(self, *tables: str) -> str:
+        """A hash of the named tables, the same on every machine."""
+        content = {table: self.model_dump(mode="json")[table] for table in tables}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def paper_recipe(project: Project | None = None) -> Project:
+    """`project` with the choices PSSD prints: its bases, world-space interpolation, plain cubature."""
+    return (project or Project()).changed(
+        basis={"recipe": "paper", "interpolation": "world"},
+        cubature={"stiffness_correction": False, "method": "htp"},
+        material={"law": "stvk"},
+    )
+
+
+def load_project(path: Path) -> Project:
+    """Read a project file; what is wrong is named with its place in the file."""
+    if path.stat().st_size > LARGEST_FILE:
+        raise InputError(f"{path}: a project file of more than {LARGEST_FILE} bytes is none")
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not readable as TOML: {error}") from error
+    return _checked(content, str(path))
+
+
+def save_project(project: Project, path: Path) -> None:
+    """Write what differs from the defaults."""
+    write_bytes(path, project_toml(project).encode())
+
+
+def project_toml(project: Project) -> str:
+    """The project as TOML, without what is as by default."""
+    content = project.model_dump(mode="json", exclude_defaults=True)
+    lines = [f"{key} = {_value(value)}" for key, value in content.items() if not isinstance(value, dict)]
+    for key, value in content.items():
+        if isinstance(value, dict):
+            lines += ["", f"[{_key(key)}]"] + [f"{_key(k)} = {_value(v)}" for k, v in value.items() if v is not None]
+    return "\n".join(lines).strip() + "\n"
+
+
+def _checked(content: dict[str, Any], where: str) -> Project:
+    try:
+        return Project.model_validate(content)
+    except ValidationError as error:
+        told = "; ".join(
+            f"{'.'.join(str(part) for part in fault['loc']) or 'file'}: {fault['msg']}" for fault in error.errors()[:5]
+        )
+        raise InputError(f"{where}: {told}") from error
+
+
+def _key(key: str) -> str:
+    plain = key.replace("_", "").replace("-", "").isalnum() and key.isascii()
+    return key if plain else json.dumps(key, ensure_ascii=False)
+
+
+def _value(value: Any) -> str:
+    """A TOML value; JSON's strings, numbers and booleans are TOML's."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items() if item is not None)
+        return f"{{ {inner} }}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=False)

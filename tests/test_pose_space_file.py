@@ -1,0 +1,110 @@
+"""Pose-space models come back from their files; damaged and foreign ones are refused by name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from pose_models_for_tests import bar_model
+from softrig.errors import ModelFileError
+from softrig.models.file import load_character_model, load_model, load_reduced_body, model_kind, save_model
+from softrig.models.pose_space import PoseSpaceModel
+from softrig.rig.deformers import CallableRig
+
+METADATA = {"format": "softrig", "kind": "pose-space", "version": "1"}
+
+
+def rounded(model: PoseSpaceModel) -> PoseSpaceModel:
+    """As a build leaves it: shapes exactly representable in single precision."""
+    return replace(model, shapes=model.shapes.astype(np.float32).astype(np.float64))
+
+
+MODELS = {
+    "bind": lambda: bar_model(poses=2, regions=2),
+    "world": lambda: bar_model(poses=2, interpolation="world"),
+    "black box": lambda: bar_model(black_box=True),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_models_come_back(kind: str, tmp_path: Path) -> None:
+    model = rounded(MODELS[kind]())
+    path = tmp_path / "bar.softrig"
+    save_model(replace(model, notes={"recipe": "load", "angles": [0.1, 0.2]}), path)
+    assert model_kind(path) == "pose-space"
+    again = load_model(path)
+    assert isinstance(again, PoseSpaceModel)
+    assert again.notes == {"recipe": "load", "angles": [0.1, 0.2]}
+    p = 0.3 * model.poses.parameters[0] + 0.7 * model.poses.parameters[-1]
+    q = np.linspace(-0.02, 0.03, model.mode_count)
+    assert np.allclose(again.tet_rest(p), model.tet_rest(p), rtol=0.0, atol=1e-14)
+    assert np.allclose(again.displacement(p, q), model.displacement(p, q), rtol=0.0, atol=1e-14)
+    for name in ("mass_products", "inertia", "wind", "tets", "fixed", "region_of_mode", "vertex_mass"):
+        assert np.array_equal(getattr(again, name), getattr(model, name)), name
+    assert np.allclose(again.gyro, model.gyro, rtol=1e-6, atol=1e-6 * np.abs(model.gyro).max())
+    for name in ("tets", "weights", "young", "poisson", "stiffness_correction"):
+        assert np.array_equal(getattr(again.cubature, name), getattr(model.cubature, name)), name
+
+
+def test_a_python_rig_must_be_given_again(tmp_path: Path) -> None:
+    model = rounded(bar_model(black_box=True))
+    rig = CallableRig(
+        model.rig.deform,
+        model.rig.parameters,
+        model.rig.rest_positions,
+    )
+    save_model(replace(model, rig=rig), tmp_path / "a.softrig")
+    with pytest.raises(ModelFileError, match="Python function"):
+        load_model(tmp_path / "a.softrig")
+    assert load_model(tmp_path / "a.softrig", rig=rig).rig is rig
+
+
+def test_kinds_are_not_mixed_up(tmp_path: Path) -> None:
+    save_model(rounded(bar_model()), tmp_path / "a.softrig")
+    with pytest.raises(ModelFileError, match="not a reduced-body"):
+        load_reduced_body(tmp_path / "a.softrig")
+
+
+def test_damage_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.softrig"
+    save_model(rounded(bar_model()), path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1000])
+    with pytest.raises(ModelFileError, match="truncated"):
+        load_character_model(path)
+    path.write_bytes(whole)
+    tensors = load_file(path)
+
+    def broken(**changes: np.ndarray | None) -> None:
+        changed = {name: array for name, array in (tensors | changes).items() if array is not None}
+        save_file(changed, path, METADATA)
+        load_character_model(path)
+
+    nan = tensors["mass_products"].copy()
+    nan[0, 0, 0, 0] = np.nan
+    far = tensors["region.0.vertices_of_region"].copy()
+    far[-1] = 10**6
+    document = json.loads(tensors["document"].tobytes())
+    for changes, told in (
+        ({"mass_products": nan}, "NaN"),
+        ({"inertia": tensors["inertia"][:, :, :-1].copy()}, "inertia"),
+        ({"vertices": None}, "vertices"),
+        ({"tets": tensors["tets"].astype(np.float64)}, "tensor tets"),
+        ({"region.0.vertices_of_region": far}, "region 0"),
+        ({"document": np.frombuffer(b"{", np.uint8)}, "inconsistent"),
+        ({"document": np.frombuffer(json.dumps(document | {"rig": {"kind": "x"}}).encode(), np.uint8)}, "inconsistent"),
+    ):
+        with pytest.raises(ModelFileError, match=told):
+            broken(**changes)
+
+
+def test_a_newer_file_asks_for_an_update(tmp_path: Path) -> None:
+    save_model(rounded(bar_model()), tmp_path / "a.softrig")
+    save_file(load_file(tmp_path / "a.softrig"), tmp_path / "b.softrig", METADATA | {"version": "99"})
+    with pytest.raises(ModelFileError, match="newer"):
+        load_model(tmp_path / "b.softrig")

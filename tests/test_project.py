@@ -1,0 +1,83 @@
+"""Project files: defaults, round trips, and refusals that name the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from softrig.errors import InputError
+from softrig.project import Project, load_project, paper_recipe, project_toml, save_project
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "hero.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_an_empty_file_is_the_defaults(tmp_path: Path) -> None:
+    assert load_project(written(tmp_path, "")) == Project()
+
+
+def test_what_the_user_said_comes_back(tmp_path: Path) -> None:
+    text = """
+seed = 7
+[parts]
+"Shirt 2" = "follows"
+[material]
+preset = "muscle"
+[material.poses."arm bent"]
+young = 9e4
+[poses]
+count = 3
+given = [{ clip = "walk", time = 0.4 }, { parameters = { "elbow.angle" = 1.5 }, name = "bent" }]
+[basis]
+handles = [{ name = "head", bone = "Head" }, { name = "belly", point = [0.0, 1.0, 0.2] }]
+"""
+    project = load_project(written(tmp_path, text))
+    assert project.seed == 7
+    assert project.parts == {"Shirt 2": "follows"}
+    assert project.material.poses["arm bent"].young == 9e4
+    assert project.poses.given[1].parameters == {"elbow.angle": 1.5}
+    assert project.basis.handles[1].point == (0.0, 1.0, 0.2)
+    save_project(project, tmp_path / "again.toml")
+    assert load_project(tmp_path / "again.toml") == project
+
+
+def test_only_differences_are_written() -> None:
+    assert project_toml(Project()).strip() == ""
+    assert project_toml(Project().changed(basis={"modes": 50})) == "[basis]\nmodes = 50\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[basis]\nmodess = 5", "basis.modess"),
+        ("[basis]\nmodes = 1", "basis.modes"),
+        ("[material]\npoisson = 0.5", "material.poisson"),
+        ("[material]\nyoung = -1.0", "material.young"),
+        ("[parts]\nEye = 'hard'", "parts.Eye"),
+        ("[poses]\ngiven = [{ name = 'x' }]", "poses.given.0"),
+        ("[basis]\nhandles = [{ name = 'x' }]", "handle 'x'"),
+        ("[simulation]\nrate = inf", "simulation.rate"),
+        ("[mesh", "TOML"),
+    ],
+)
+def test_faults_are_named(tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        load_project(written(tmp_path, text))
+
+
+def test_fingerprints_follow_their_tables_only() -> None:
+    project = Project()
+    other = project.changed(basis={"modes": 50})
+    assert project.fingerprint("mesh") == other.fingerprint("mesh")
+    assert project.fingerprint("basis") != other.fingerprint("basis")
+
+
+def test_the_papers_recipe_is_one_word() -> None:
+    project = paper_recipe()
+    assert project.basis.recipe == "paper"
+    assert project.basis.interpolation == "world"
+    assert not project.cubature.stiffness_correction
