@@ -170,7 +170,12 @@ def skinned_bar(**extra: Any) -> GltfFile:
 
 def everything() -> GltfFile:
     """A bar that uses most of what the reader knows: the seed of mutated files, and of the comparison with three.js."""
-    file = skinned_bar(weights=[0.25, 0.5], extras={"targetNames": ["bulge", "lean"]})
+    corrections = [
+        {"morph": "bulge", "drivers": ["upper.rotation"], "pose": {"upper.rotation.z": 0.6, "upper.rotation.w": 0.8}},
+        {"name": "far", "morph": "lean", "drivers": ["lower.translation.x"], "pose": {"lower.translation.x": 0.5}},
+    ]
+    extras = {"targetNames": ["bulge", "lean"], "softrig": {"corrections": corrections}}
+    file = skinned_bar(weights=[0.25, 0.5], extras=extras)
     primitive = file.json["meshes"][0]["primitives"][0]
     bulge = file.sparse(20, [8, 9, 10, 11], [[-0.1, 0, -0.1], [0.1, 0, -0.1], [0.1, 0, 0.1], [-0.1, 0, 0.1]])
     lean = file.accessor(np.linspace(0, 0.3, 20)[:, None] * [1.0, 0.0, 0.0])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bars_for_tests import HEIGHT, bar_character, tube
+from softrig.errors import InputError
 from softrig.io.glb_writer import character_glb, write_character_glb
 from softrig.io.gltf import load_gltf
 from softrig.io.vertex_normals import turned, vertex_normals
@@ -197,3 +198,11 @@ def test_turning_takes_one_direction_to_the_other():
 
 def test_writing_twice_gives_the_same_bytes():
     assert character_glb(bar_character()) == character_glb(bar_character())
+
+
+@pytest.mark.parametrize("name", ["bar.gltf", "bar", "bar.glb.bak"])
+def test_only_a_glb_is_written(name, tmp_path):
+    with pytest.raises(InputError, match=r"is written as \.glb, not as"):
+        write_character_glb(bar_character(), tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    write_character_glb(bar_character(), tmp_path / "BAR.GLB")

@@ -5,13 +5,15 @@ import pytest
 from typer.testing import CliRunner
 
 from bodies_for_tests import beam
-from gltf_files_for_tests import everything
+from gltf_files_for_tests import everything, plain_tetrahedron
+from pose_models_for_tests import bar_model
 from softrig.bases.modes import linear_modes
 from softrig.bodies.closedness import closedness
 from softrig.cli import app
 from softrig.forces.polynomial import reduce_body
-from softrig.inspection import inspect_file, readable_endings
+from softrig.inspection import inspect_file, inspect_soft_character, readable_endings
 from softrig.models.file import save_model
+from softrig.rig.roles import ROLES
 
 TETRAHEDRON = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
 
@@ -64,3 +66,33 @@ def test_a_character_is_described_with_its_parts_and_clips(tmp_path):
 def test_what_can_be_read_is_listed():
     assert ".glb" in readable_endings()
     assert ".softrig" in readable_endings()
+
+
+def test_parts_that_repeat_are_one_row_with_their_count(tmp_path):
+    file = plain_tetrahedron(name="wheel")
+    for number in range(3):
+        file.add("nodes", mesh=0, name="wheel", translation=[2.0 * number + 2.0, 0, 0])
+    file.add("nodes", mesh=0, name="spare", translation=[0, 3, 0])
+    path = file.save(tmp_path / "cart.glb")
+    found = inspect_file(path)
+    rows = [row[:3] for row in found.tables[0][2]]
+    assert rows == [("wheel", "soft", "4"), ("wheel × 3", "rigid", "4"), ("spare", "rigid", "4")]
+    shown = " ".join(CliRunner().invoke(app, ["info", str(path)]).stdout.split())
+    assert "wheel × 3" in shown
+    assert "#2" not in shown
+    assert found.legend in shown
+    assert all(role in found.legend for role in ROLES)
+
+
+def test_corrections_are_named(tmp_path):
+    path = everything().save(tmp_path / "everything.glb")
+    assert dict(inspect_file(path).facts)["corrections"] == "bulge, far"
+
+
+def test_a_soft_character_is_described_with_its_poses():
+    model = bar_model()
+    found = inspect_soft_character(model, "bar.softrig")
+    told = str(found)
+    assert all(name in told for name in model.poses.names)
+    assert f"{len(model.tets):,}" in told
+    assert dict(found.facts)["modes"].split()[0] == str(model.mode_count)

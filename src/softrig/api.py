@@ -33,13 +33,19 @@ from softrig.meshing.voxels import Voxelisation, voxelise
 from softrig.models.file import load_model, save_model
 from softrig.models.free_flight import FreeFlight
 from softrig.models.full import FullBody
+from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.reduced import ReducedBody
 from softrig.models.reduced_simulation import ReducedSimulation
+from softrig.pipeline.baking import bake, model_simulation
+from softrig.pipeline.build import build
+from softrig.project import Project, load_project, save_project
 from softrig.rig.character import Character, Part
 from softrig.rig.clip import Clip, Track
+from softrig.rig.corrections import Correction
 from softrig.rig.deformers import Bend, BlendShapes, CallableRig, RigChain, Wire
 from softrig.rig.skeleton import Skeleton
 from softrig.rig.skinning import DualQuaternionSkin, LinearBlendSkin
+from softrig.simulation import Capsule, Damping, Plane, Simulation, Sphere
 from softrig.volume import character_volume
 
 __all__ = [
@@ -47,8 +53,11 @@ __all__ = [
     "Bend",
     "BlendShapes",
     "CallableRig",
+    "Capsule",
     "Character",
     "Clip",
+    "Correction",
+    "Damping",
     "DualQuaternionSkin",
     "Embedding",
     "FreeFlight",
@@ -64,24 +73,31 @@ __all__ = [
     "ModelFileError",
     "Notice",
     "Part",
+    "Plane",
+    "PoseSpaceModel",
+    "Project",
     "Pull",
     "Rayleigh",
     "ReducedBody",
     "ReducedSimulation",
     "RigChain",
+    "Simulation",
     "Skeleton",
     "SketchPad",
     "SoftrigError",
     "SolverError",
     "Soup",
+    "Sphere",
     "State",
     "Track",
     "VolumeMesh",
     "Voxelisation",
     "Wire",
+    "bake",
     "bake_glb",
     "box_bricks",
     "box_tets",
+    "build",
     "built_in",
     "character_volume",
     "convert_clip",
@@ -97,8 +113,10 @@ __all__ = [
     "linear_modes",
     "load_character",
     "load_model",
+    "load_project",
     "mass_distance_selection",
     "modal_derivatives",
+    "model_simulation",
     "point_force",
     "pressure_force",
     "pull_force",
@@ -106,6 +124,7 @@ __all__ = [
     "region_weights",
     "rigid_motions",
     "save_model",
+    "save_project",
     "sketched_basis",
     "sketched_shapes",
     "snapshot_basis",

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from softrig.version import __version__
+
+if TYPE_CHECKING:
+    from softrig.models.pose_space import PoseSpaceModel
 
 app = typer.Typer(
     add_completion=False,
@@ -79,17 +82,22 @@ def info(
         for row in rows:
             table.add_row(*row)
         console.print(table)
+    if found.legend:
+        console.print(found.legend, style="dim", highlight=False, markup=False)
     for problem in found.problems:
         console.print(f"! {problem}", style="yellow", highlight=False, markup=False)
 
 
 @app.command()
 def mesh(
-    file: Annotated[Path, typer.Argument(help="A character (.glb, .gltf, .vrm).")],
+    file: Annotated[Path, typer.Argument(help="A character (.glb, .gltf, .vrm; .fbx, .blend, .usd by Blender).")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The .npz to write; default beside FILE.")
     ] = None,
     tets: Annotated[int, typer.Option(min=100, help="About how many tets.")] = 16000,
+    mesher: Annotated[
+        str, typer.Option(help="lattice (seconds), or wild: fTetWild, minutes, the extra softrig[wild].")
+    ] = "lattice",
     scale: Annotated[float, typer.Option(help="Metres per unit of the file.", min=1e-9)] = 1.0,
 ) -> None:
     """Fill a character with tets: writes the mesh (.npz) and a picture (.png), prints the quality report."""
@@ -102,7 +110,7 @@ def mesh(
         with work.stage("Reading"):
             character = load_character(file, scale=scale)
         with work.stage("Filling with tets") as update:
-            volume = character_volume(character, tets=tets, progress=update)
+            volume = character_volume(character, tets=tets, mesher=mesher, progress=update)
         with work.stage("Writing"):
             write_volume(volume, target)
             write_volume_picture(volume, target.with_suffix(".png"))
@@ -113,9 +121,14 @@ def mesh(
 
 @app.command()
 def convert(
-    file: Annotated[Path, typer.Argument(help="A character (.glb, .vrm; .gltf for caches).")],
+    file: Annotated[
+        Path, typer.Argument(help="A character (.glb, .vrm; .gltf for caches; .fbx, .blend, .usd by Blender).")
+    ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="What to write: .glb .pc2 .mdd .npz .obj .usd .usda .usdc")
+        Path,
+        typer.Option(
+            "--output", "-o", help="What to write: .glb .pc2 .mdd .npz .obj .usd .usda .usdc, or .abc by Blender"
+        ),
     ],
     clip: Annotated[str | None, typer.Option(help="Name of the clip; the first by default.")] = None,
     fps: Annotated[float, typer.Option(help="Frames a second.", min=1.0, max=1000.0)] = 60.0,
@@ -161,6 +174,154 @@ def characters(
                 write_character_glb(built_in(name), output / f"{name}.glb")
     for name in wanted:
         typer.echo(f"  {output / name}.glb")
+
+
+blender_app = typer.Typer(
+    no_args_is_help=True, help="Blender in a process of its own: FBX and .blend in, Alembic out, and comparisons."
+)
+app.add_typer(blender_app, name="blender")
+
+
+@blender_app.command("install")
+def blender_install() -> None:
+    """Install Blender's Python module (GPL) into an environment of its own: 0.4 GB to download, 1 GB on disk."""
+    from softrig.io.blender_install import install_blender
+
+    found = install_blender(tell=lambda line: typer.echo(f"  {line}", err=True))
+    typer.echo(f"Blender {found.version} is ready in {found.blender.path.parent.parent}")
+
+
+@blender_app.command("check")
+def blender_check() -> None:
+    """Say which Blender softrig finds, and whether it works."""
+    from softrig.io.blender import check_blender
+
+    found = check_blender()
+    typer.echo(f"Blender {found.version} on Python {found.python}, {found.blender.found_by}: {found.blender.path}")
+    for lacking in found.missing:
+        typer.echo(f"! it has no {lacking}")
+
+
+@blender_app.command("compare")
+def blender_compare(
+    file: Annotated[Path, typer.Argument(help="A .glb, such as one that 'softrig convert' has written.")],
+    clip: Annotated[str | None, typer.Option(help="Name of the clip; the first by default.")] = None,
+    frames: Annotated[int, typer.Option(min=1, max=1000, help="Times at which to compare.")] = 10,
+) -> None:
+    """Open a GLB in Blender and print how far its vertices are from softrig's."""
+    from softrig.io.blender_files import compare_with_blender
+
+    off = compare_with_blender(file, clip=clip, frames=frames)
+    typer.echo(
+        f"{file.name}, clip {off.clip!r}, {off.frames} frames: Blender is {1e3 * off.largest:.2g} mm off at most"
+    )
+
+
+@app.command()
+def build(
+    file: Annotated[str, typer.Argument(help="A character file, or the name of a built-in character.")],
+    project: Annotated[Path | None, typer.Argument(help="Project file (.toml); FILE's own, if there is one.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The .softrig to write; default beside FILE.")
+    ] = None,
+    recipe: Annotated[str, typer.Option(help="load (ours) or paper (as the 2016 paper prints it).")] = "load",
+    modes: Annotated[int | None, typer.Option(min=2, max=400, help="Modes over all regions.")] = None,
+    tets: Annotated[int | None, typer.Option(min=100, help="About how many tets.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes; all cores by default.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Address of a dask scheduler to build on.")] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder of finished stages; default .softrig-cache beside the output.")
+    ] = None,
+) -> None:
+    """Build the soft model of a character: meshes, poses, shapes, forces. A killed build goes on where it stopped."""
+    from softrig.console import stages
+    from softrig.models.file import save_model
+    from softrig.pipeline.build import build as build_model
+    from softrig.pipeline.sources import named_character
+    from softrig.pipeline.timing import step_times
+    from softrig.project import Project, load_project
+
+    path = Path(file)
+    own = path.with_suffix(".toml")
+    chosen = project or (own if path.exists() and own.exists() else None)
+    decided = load_project(chosen) if chosen else Project()
+    if modes is not None:
+        decided = decided.changed(basis={"modes": modes})
+    if tets is not None:
+        decided = decided.changed(mesh={"tets": tets})
+    target = output or (path.with_suffix(".softrig") if path.exists() else Path(f"{file}.softrig"))
+    _require_softrig(target)
+    with stages() as work:
+        with work.stage("Reading"):
+            character = named_character(file, scale=decided.scale)
+        model = build_model(
+            character,
+            decided,
+            recipe=recipe,
+            cache=cache or target.parent / ".softrig-cache",
+            folder=chosen.parent if chosen else None,
+            jobs=jobs,
+            cluster=cluster,
+            stage=work.stage,
+        )
+        with work.stage("Timing a step (compiles the first time)"):
+            model.notes["step"] = step_times(model)
+        with work.stage("Writing"):
+            save_model(model, target)
+    _tell_model(model)
+    typer.echo(f"  {target}")
+
+
+def _tell_model(model: PoseSpaceModel) -> None:
+    from softrig.inspection import soft_facts, soft_problems
+
+    for what, value in soft_facts(model):
+        typer.echo(f"  {what:<20} {value}")
+    for problem in soft_problems(model):
+        typer.echo(f"! {problem}", err=True)
+
+
+def _require_softrig(target: Path) -> None:
+    from softrig.errors import InputError
+    from softrig.files import require_writable
+
+    if target.suffix.lower() != ".softrig":
+        raise InputError(f"{target}: a model file ends in .softrig")
+    require_writable(target)
+
+
+@app.command()
+def bake(
+    model: Annotated[Path, typer.Argument(help="A model (.softrig).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="A file, or a folder for several clips.")],
+    clip: Annotated[list[str] | None, typer.Option(help="Clips by name, or all.")] = None,
+    character: Annotated[Path | None, typer.Option(help="The character file; default: the one beside MODEL.")] = None,
+    ending: Annotated[str, typer.Option("--format", help="What to write into a folder.")] = ".glb",
+    fps: Annotated[float, typer.Option(help="Frames a second.", min=1.0, max=1000.0)] = 60.0,
+) -> None:
+    """Simulate clips and write them: the input file with a soft animation added (.glb), or point caches."""
+    import tempfile
+
+    from softrig.console import stages
+    from softrig.models.file import load_character_model
+    from softrig.pipeline.baking import bake as bake_clips
+    from softrig.pipeline.sources import model_character
+
+    with tempfile.TemporaryDirectory() as folder, stages() as work:
+        with work.stage("Reading"):
+            loaded = load_character_model(model)
+            source = model_character(loaded, model, character, Path(folder))
+        with work.stage("Simulating and writing") as update:
+            results = bake_clips(loaded, source, clip or [], output, ending=ending, fps=fps, progress=update)
+    for result in results:
+        if result.done is None:
+            typer.echo(f"  {result.clip:<16} failed: {result.failure}", err=True)
+            continue
+        told = f"{result.done.frames} frames, flesh up to {1e3 * result.largest_offset:.0f} mm from plain skinning"
+        lost = f"{1e3 * result.done.error:.2g} mm off the simulation" if result.done.error else "exact"
+        typer.echo(f"  {result.clip:<16} {result.path}: {told}; {lost}, {result.done.bytes_added / 1e3:,.0f} kB")
+    if any(result.done is None for result in results):
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -10,12 +10,13 @@ import numpy as np
 
 from softrig.errors import InputError
 from softrig.files import require_writable, write_bytes
-from softrig.io import caches, usd
+from softrig.io import blender_files, caches, usd
+from softrig.io.blender import find_blender
 from softrig.io.glb_bake import bake_glb
 from softrig.rig.character import Character
 
 USD_ENDINGS = (".usd", ".usda", ".usdc")
-ENDINGS = (".glb", ".pc2", ".mdd", ".npz", ".obj", *USD_ENDINGS)
+ENDINGS = (".glb", ".pc2", ".mdd", ".npz", ".obj", *USD_ENDINGS, ".abc")
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,10 @@ def convert_clip(
 ) -> Conversion:
     """Write the vertices of `clip` (the first by default) at `fps` to `output`; its ending says the format.
 
-    .glb adds an animation to the input file and keeps everything else; .pc2, .mdd, .npz and .usd hold the points
-    of all frames; .obj writes a sequence `name_0001.obj` … beside each other.
+    .glb adds an animation to the input file and keeps everything else; .pc2, .mdd, .npz, .usd and .abc (by Blender)
+    hold the points of all frames; .obj writes a sequence `name_0001.obj` … beside each other.
     """
-    ending = check_output(output, character.source)
+    check_output(output, character.source)
     if not character.clips:
         raise InputError(f"'{character.name}' has no clips to convert")
     chosen = character.clip(clip) if clip else character.clips[0]
@@ -54,8 +55,19 @@ def convert_clip(
         positions[frame] = character.rig.positions(pose)
         if progress:
             progress(frame + 1, len(times))
+    return write_motion(character, chosen.name, times, positions, output, name=f"{chosen.name}.converted")
+
+
+def write_motion(
+    character: Character, clip: str, times: np.ndarray, positions: np.ndarray, output: Path, *, name: str
+) -> Conversion:
+    """Write `positions` (f, n, 3), metres, at `times` (f,), seconds, of a character that moves by `clip`.
+
+    `name` is that of the new animation in a GLB.
+    """
+    ending = check_output(output, character.source)
     if ending == ".glb":
-        return _baked(character, chosen.name, times, positions, output)
+        return _baked(character, clip, times, positions, output, name)
     cache = caches.PointCache(positions, times, character.triangles)
     if ending == ".obj":
         written = caches.write_obj_sequence(output.parent, output.stem, cache)
@@ -63,6 +75,8 @@ def convert_clip(
         return Conversion(len(times), f"{written[0].name} to {written[-1].name}", 0.0, size)
     if ending in USD_ENDINGS:
         usd.write_usd(output, cache, name="character", colours=character.colours)
+    elif ending == ".abc":
+        blender_files.write_alembic(output, cache, colours=character.colours)
     else:
         {".pc2": caches.write_pc2, ".mdd": caches.write_mdd, ".npz": caches.write_npz}[ending](output, cache)
     return Conversion(len(times), output.name, 0.0, output.stat().st_size)
@@ -77,13 +91,20 @@ def check_output(output: Path, source: Path | None) -> str:
         raise InputError(f"{output}: is the input; it stays as it is, write to another file")
     if ending != ".obj":
         require_writable(output)
+    if ending == ".abc":
+        find_blender()  # minutes of work should not end with the news that there is none
     return ending
 
 
-def _baked(character: Character, clip: str, times: np.ndarray, positions: np.ndarray, output: Path) -> Conversion:
+def _baked(
+    character: Character, clip: str, times: np.ndarray, positions: np.ndarray, output: Path, name: str
+) -> Conversion:
     if character.source is None or character.source.suffix.lower() == ".gltf":
         raise InputError(f"{output}: only a .glb or .vrm can have an animation added; '{character.name}' is none")
-    source = character.source.read_bytes()
-    content, report = bake_glb(source, character, clip, times, positions.astype(np.float64), name=f"{clip}.converted")
+    if character.source.suffix.lower() in blender_files.ENDINGS:
+        source = blender_files.glb_of(character.source).content
+    else:
+        source = character.source.read_bytes()
+    content, report = bake_glb(source, character, clip, times, positions.astype(np.float64), name=name)
     write_bytes(output, content)
     return Conversion(len(times), f"animation {report.animation!r}", report.error, report.bytes_added)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +12,18 @@ from softrig.bodies.closedness import Closedness, closedness
 from softrig.errors import InputError
 from softrig.io.characters import LOADERS, load_character
 from softrig.models.file import load_model
+from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.pose_space_file import tensors_of
 from softrig.models.reduced import ReducedBody
 from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
 
 MODEL_ENDING = ".softrig"
+LEGEND = "role: soft is simulated, rigid keeps its shape, follows moves along; tracks: animated channels"
+"""What the columns of a character's tables mean."""
+
+STIFF = 0.9
+"""A basis that takes up less than this share of the rig's loads moves too stiffly."""
 
 
 Table = tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]
@@ -30,6 +38,8 @@ class Inspection:
     facts: tuple[tuple[str, str], ...]
     tables: tuple[Table, ...] = ()
     problems: tuple[str, ...] = ()
+    legend: str = ""
+    """What the columns mean, in one line."""
 
 
 def inspect_file(path: Path, *, scale: float = 1.0) -> Inspection:
@@ -39,7 +49,10 @@ def inspect_file(path: Path, *, scale: float = 1.0) -> Inspection:
     if path.suffix.lower() not in readable_endings():
         raise InputError(f"{path}: cannot read {path.suffix or 'this'}; softrig reads {', '.join(readable_endings())}")
     if path.suffix.lower() == MODEL_ENDING:
-        return inspect_model(load_model(path), path.name)
+        model = load_model(path)
+        if isinstance(model, PoseSpaceModel):
+            return inspect_soft_character(model, path.name)
+        return inspect_model(model, path.name)
     return inspect_character(load_character(path, scale=scale))
 
 
@@ -64,14 +77,15 @@ def inspect_character(character: Character) -> Inspection:
         ("influences a vertex", "none" if skin is None else f"at most {skin.binding.influences}"),
         ("rig parameters", f"{len(character.rig.parameters.names):,}"),
         ("painted maps", ", ".join(sorted(character.maps)) or "none"),
+        ("corrections", ", ".join(correction.name for correction in character.corrections) or "none"),
     ]
-    parts = tuple(_part_row(character, index) for index in range(len(character.parts)))
+    parts = _grouped([_part_row(character, index) for index in range(len(character.parts))])
     clips = tuple((clip.name, f"{clip.duration:.2f} s", str(len(clip.tracks))) for clip in character.clips)
     tables: list[Table] = [("Parts", ("name", "role", "vertices", "triangles", "surface"), parts)]
     if clips:
         tables.append(("Clips", ("name", "length", "tracks"), clips))
     problems = _problems(character, whole)
-    return Inspection(f"{character.name} (character)", tuple(facts), tuple(tables), tuple(problems))
+    return Inspection(f"{character.name} (character)", tuple(facts), tuple(tables), tuple(problems), LEGEND)
 
 
 def _part_row(character: Character, index: int) -> tuple[str, ...]:
@@ -79,6 +93,15 @@ def _part_row(character: Character, index: int) -> tuple[str, ...]:
     triangles = character.welded.triangles(character.triangles[part.triangles])
     count = len(range(*part.vertices.indices(len(character.rest_positions))))
     return part.name, part.role, f"{count:,}", f"{len(triangles):,}", closedness(triangles).words()
+
+
+def _grouped(rows: list[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Rows that differ only in the number behind a repeated name ("wheel", "wheel#2" …) as one row with their count."""
+    counts: dict[tuple[str, ...], int] = {}
+    for name, *facts in rows:
+        key = re.sub(r"#\d+$", "", name), *facts
+        counts[key] = counts.get(key, 0) + 1
+    return tuple((name if n == 1 else f"{name} × {n}", *facts) for (name, *facts), n in counts.items())
 
 
 def _problems(character: Character, whole: Closedness) -> list[str]:
@@ -94,6 +117,98 @@ def _problems(character: Character, whole: Closedness) -> list[str]:
     if skin_of(character.rig) is None:
         problems.append("there is no skin: the character does not bend")
     return problems
+
+
+def inspect_soft_character(model: PoseSpaceModel, name: str) -> Inspection:
+    """A row of PSSD's Table 3: counts, memory, errors, step times; then poses and regions, and what to be warned of."""
+    return Inspection(
+        f"{name} (model)", soft_facts(model), (_pose_rows(model), _region_rows(model)), soft_problems(model)
+    )
+
+
+def soft_facts(model: PoseSpaceModel) -> tuple[tuple[str, str], ...]:
+    """Counts, memory, errors and times of a soft character, in words."""
+    notes = model.notes
+    facts = [
+        ("kind", f"soft character '{model.name}', {model.law}, shapes interpolated in {model.interpolation} space"),
+        ("tets", f"{len(model.tets):,} of {len(model.vertices):,} vertices, {100.0 * model.fixed.mean():.0f} % held"),
+        ("surface", f"{len(model.embedding_nodes):,} vertices, {len(model.triangles):,} triangles"),
+        ("mass", f"{model.vertex_mass.sum():.3g} kg"),
+        ("modes", f"{model.mode_count} in {len(model.region_names)} regions, {len(model.poses)} poses"),
+        ("cubature", _cubature_words(model)),
+        ("lowest frequency", f"{model.frequencies.min():.2f} Hz"),
+        ("memory", f"{model_bytes(model) / 1e6:.1f} MB"),
+        ("clips", ", ".join(clip.name for clip in model.clips) or "none"),
+    ]
+    errors = notes.get("cubature", {}).get("unseen", [])
+    if errors:
+        worst = max(max(error["gaussian"], error["loads"]) for error in errors)
+        facts.append(("force error", f"at most {100.0 * worst:.1f} % on unseen deformations at the poses"))
+    inertial = notes.get("inertia", {}).get("errors")
+    if inertial:
+        facts.append(("inertial error", f"at most {100.0 * max(inertial):.1f} % on unseen motions"))
+    if "step" in notes:
+        step = notes["step"]
+        facts.append(("step", f"{1e3 * step['median']:.3f} ms, with the surface {1e3 * step['with surface']:.3f} ms"))
+    return tuple(facts)
+
+
+def _cubature_words(model: PoseSpaceModel) -> str:
+    tets = f"{len(model.cubature.tets)} tets"
+    vertices = len(model.cubature.inertial_vertices)
+    return f"{tets}, {vertices} vertices for inertia" if vertices else f"{tets}, inertia exact"
+
+
+def model_bytes(model: PoseSpaceModel) -> int:
+    """What the model keeps in memory while it moves: arrays as its file stores them, without clips and report."""
+    tensors = tensors_of(model)
+    return sum(array.nbytes for name, array in tensors.items() if name != "document" and not name.startswith("clip."))
+
+
+def _pose_rows(model: PoseSpaceModel) -> Table:
+    basis, fits = model.notes.get("basis", {}), model.notes.get("fit", [])
+    edges = {tuple(edge): index for index, edge in enumerate(basis.get("tree", []))}
+    rows = []
+    for i, pose in enumerate(model.poses.names):
+        fit = fits[i] if i < len(fits) else {}
+        angles = next((basis["subspace angles"][index] for (_, j), index in edges.items() if j == i), None)
+        rows.append(
+            (
+                pose,
+                f"{model.frequencies[i].min():.2f} Hz",
+                f"{1e3 * fit['error']:.1f} mm" if fit else "–",
+                "–" if angles is None else f"{np.mean(angles):.0f}° / {np.max(angles):.0f}°",
+                str(basis.get("contacts", [0] * len(model.poses))[i]),
+                f"{100.0 * basis['compliance']['mean'][i]:.1f} %" if "compliance" in basis else "–",
+            )
+        )
+    head = ("pose", "lowest frequency", "fit error", "subspace angle mean / largest", "contacts", "compliance")
+    return ("Poses", head, tuple(rows))
+
+
+def _region_rows(model: PoseSpaceModel) -> Table:
+    counts = np.bincount(model.region_of_mode, minlength=len(model.region_names))
+    rows = []
+    for region, (name, count) in enumerate(zip(model.region_names, counts, strict=True)):
+        reached = model.shapes[..., model.region_of_mode == region].any(axis=(0, 2, 3)).sum()
+        rows.append((name, str(count), f"{reached:,}"))
+    return ("Regions", ("region", "modes", "vertices"), tuple(rows))
+
+
+def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
+    """What a user should know before trusting the model."""
+    problems = []
+    for name, fit in zip(model.poses.names, model.notes.get("fit", []), strict=False):
+        if fit.get("inverted"):
+            problems.append(f"pose '{name}': {fit['inverted']:.0f} tets are inside out; choose a milder pose")
+    suggested = model.notes.get("suggested poses", [])
+    problems += [f"worth a pose: {pose['name']} ({pose['reason']})" for pose in suggested]
+    for name, share in zip(
+        model.poses.names, model.notes.get("basis", {}).get("compliance", {}).get("mean", []), strict=False
+    ):
+        if share < STIFF:
+            problems.append(f"pose '{name}': the shapes take up {100.0 * share:.0f} % of the loads; more modes help")
+    return tuple(problems)
 
 
 def inspect_model(model: ReducedBody, name: str) -> Inspection:

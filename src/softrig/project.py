@@ -2,7 +2,7 @@
 
 ```toml
 [material]
-preset = "fat"            # fat, muscle, firm or jelly
+preset = "fat"            # muscle (default), fat, firm or jelly
 softness_map = "softness" # painted map: 1 as soft as the preset, towards 0 stiffer, 0 plain skinning
 
 [parts]
@@ -65,7 +65,7 @@ class PoseMaterial(_Settings):
 class MaterialSettings(PoseMaterial):
     """What the flesh is made of; values given here take the place of the preset's."""
 
-    preset: Literal["fat", "muscle", "firm", "jelly"] = "fat"
+    preset: Literal["fat", "muscle", "firm", "jelly"] = "muscle"
     density: Positive | None = None
     """kg/m³."""
     law: Literal["stvk", "corotational", "neo-hookean", "stable-neo-hookean"] = "stable-neo-hookean"

@@ -9,15 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
-from softrig.errors import EmptyMeshError
+from softrig.errors import EmptyMeshError, InputError
 from softrig.files import write_bytes
 from softrig.io.images import write_png
 from softrig.meshing.lattice import LatticeMesh, tet_mesh
+from softrig.meshing.wild import wild_tet_mesh
 from softrig.render import Camera, Ground, Mesh, render, strip
 from softrig.rig.character import Character
 
 SKIN = (0.80, 0.62, 0.53)
 TETS = (0.55, 0.66, 0.80)
+
+MESHERS: dict[str, Callable[..., LatticeMesh]] = {"lattice": tet_mesh, "wild": wild_tet_mesh}
+"""What fills a surface with tets, by name; "wild" is fTetWild, the extra softrig[wild]."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +38,15 @@ class CharacterVolume:
 
 
 def character_volume(
-    character: Character, *, tets: int = 16000, progress: Callable[[int, int], None] | None = None
+    character: Character,
+    *,
+    tets: int = 16000,
+    mesher: str = "lattice",
+    progress: Callable[[int, int], None] | None = None,
 ) -> CharacterVolume:
-    """Mesh the soft parts of a character at rest with about `tets` tets."""
+    """Mesh the soft parts of a character at rest with about `tets` tets, by one of `MESHERS`."""
+    if mesher not in MESHERS:
+        raise InputError(f"there is no mesher '{mesher}'; there are {', '.join(MESHERS)}")
     weld = character.welded
     soft = [part for part in character.parts if part.role == "soft"]
     if not soft:
@@ -47,7 +57,7 @@ def character_volume(
     place[used] = np.arange(len(used))
     vertices = weld.merged(character.rest_positions)[used]
     bones = np.array([[bone.head, bone.tail] for bone in character.bones()]).reshape(-1, 2, 3)
-    lattice = tet_mesh(vertices, place[triangles], tets=tets, bones=bones, progress=progress)
+    lattice = MESHERS[mesher](vertices, place[triangles], tets=tets, bones=bones, progress=progress)
     return CharacterVolume(lattice, vertices, place[triangles], place[weld.unique_of_vertex])
 
 
@@ -56,7 +66,7 @@ def quality_lines(volume: CharacterVolume) -> list[tuple[str, str]]:
     quality = volume.lattice.quality
     return [
         ("tets", f"{quality.tets:,} with {quality.vertices:,} vertices"),
-        ("lattice spacing", f"{1e3 * volume.lattice.spacing:.3g} mm"),
+        ("edge length", f"{1e3 * volume.lattice.spacing:.3g} mm"),
         ("dihedral angles", f"{quality.smallest_dihedral:.1f}° to {quality.largest_dihedral:.1f}°"),
         ("volume", f"{quality.mesh_volume:.4g} m³, {100.0 * (quality.volume_ratio - 1.0):+.1f} % of the surface's"),
         ("parts", f"{quality.parts}"),

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from softrig.characters.arm import arm
 from softrig.characters.assembly import BuiltInCharacter
 from softrig.characters.bear import bear
-from softrig.characters.corrections import Correction
 from softrig.characters.gorilla import gorilla
 from softrig.characters.letter import letter_x
 from softrig.errors import InputError
+from softrig.rig.corrections import Correction
 
 CHARACTERS: dict[str, Callable[[], BuiltInCharacter]] = {"arm": arm, "x": letter_x, "bear": bear, "gorilla": gorilla}
 """Name to the function that builds the character, in some seconds; the same bits every time."""

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from softrig.bodies.implicit import gradient
-from softrig.characters.corrections import Correction, correction_weights, pulled_back
+from softrig.characters.corrections import pulled_back
 from softrig.characters.paint import Stroke, Triple, painted
 from softrig.characters.sculpture import Sculpture
 from softrig.characters.surface import Focus, closed_surface
 from softrig.errors import InputError
 from softrig.rig.character import Character, Part
 from softrig.rig.clip import Clip
+from softrig.rig.corrections import Correction, corrected
 from softrig.rig.deformers import BlendShapes, RigChain
 from softrig.rig.features import vertex_areas
 from softrig.rig.protocol import Deformer
@@ -24,12 +25,10 @@ MARGIN = 0.05
 """Metres of air around the lumps of a sculpture, which swell where they flow together."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BuiltInCharacter(Character):
-    """A character made by code, with its corrective shapes and named poses."""
+    """A character made by code, with named poses."""
 
-    corrections: tuple[Correction, ...] = ()
-    """The sculpted poses; each is also a morph target of the rig."""
     poses: dict[str, np.ndarray] = field(default_factory=dict)
     """(P,) parameters by name, corrections included: poses worth preparing a simulation for."""
 
@@ -39,13 +38,6 @@ class BuiltInCharacter(Character):
             return self.poses[name]
         except KeyError:
             raise InputError(f"'{self.name}' has no pose '{name}'; its poses: {', '.join(self.poses)}") from None
-
-    def corrected(self, p: np.ndarray) -> np.ndarray:
-        """(..., P) a copy of parameters `p` with the weights of the corrections that belong to the pose."""
-        p = np.array(p, dtype=np.float64)
-        where = [self.rig.parameters.index(f"{correction.name}.weight") for correction in self.corrections]
-        p[..., where] = correction_weights(self.rig.parameters, self.corrections, p)
-        return p
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +127,7 @@ def assembled(
 
     def whole(values: np.ndarray) -> np.ndarray:
         padded = np.concatenate([np.zeros((*values.shape[:-1], len(sculpts))), values], axis=-1)
-        weights = correction_weights(rig.parameters, corrections, padded)
-        return np.concatenate([weights, values], axis=-1)
+        return corrected(rig.parameters, corrections, padded)
 
     part = Part(name, slice(0, len(surface.vertices)), slice(0, len(surface.triangles)), colours=surface.colours)
     return BuiltInCharacter(

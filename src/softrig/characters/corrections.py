@@ -1,8 +1,4 @@
-"""Corrective shapes: what an artist would sculpt at a pose, kept as a morph target and the pose it belongs to.
-
-A correction's weight follows from the pose (pose-space deformation): its drivers' way from rest, measured along
-their way to the correction's own pose; 0 at rest and at the poses of other corrections, 1 at its own.
-"""
+"""Sculpting of corrective shapes: bulges on a posed surface, pulled back through the rig into a morph target."""
 
 from __future__ import annotations
 
@@ -14,27 +10,9 @@ import numpy as np
 from softrig.characters.paint import Triple, inside_softly
 from softrig.characters.smoothing import neighbour_average, vertex_normals
 from softrig.errors import SoftrigError
-from softrig.numerics.rotations import quaternion_conjugate, quaternion_product, rotation_vectors
-from softrig.rig.parameters import Parameters
 from softrig.rig.protocol import Deformer
 
 NORMAL_ROUNDS = 12
-
-
-@dataclass(frozen=True, eq=False)
-class Correction:
-    """One sculpted pose.
-
-    name       of the morph target; its parameter is "<name>.weight"
-    pose       (P,) the rig's parameters, its own weight 1 and all other corrections' 0
-    drivers    what switches it on: "<joint>.rotation", or names of single parameters
-    positions  (n, 3) the surface as sculpted at `pose`, m
-    """
-
-    name: str
-    pose: np.ndarray
-    drivers: tuple[str, ...]
-    positions: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -88,36 +66,3 @@ def pulled_back(rig: Deformer, p: np.ndarray, target: np.ndarray, rounds: int = 
     displacements = np.zeros_like(rest)
     displacements[moved] = points - rest[moved]
     return displacements
-
-
-def correction_weights(parameters: Parameters, corrections: Sequence[Correction], p: np.ndarray) -> np.ndarray:
-    """(..., c) weights of the corrections at parameters p (..., P): at each one's own pose 1, all others' 0."""
-    if not corrections:
-        return np.zeros((*p.shape[:-1], 0))
-    at_poses = _ways(parameters, corrections, np.stack([correction.pose for correction in corrections]))
-    # Poses that go partly the same way would switch each other on; the inverse takes that out.
-    return np.clip(_ways(parameters, corrections, p) @ np.linalg.inv(at_poses), 0.0, 1.0)
-
-
-def _ways(parameters: Parameters, corrections: Sequence[Correction], p: np.ndarray) -> np.ndarray:
-    """(..., c) how much of the way to each correction's pose its drivers have gone, 0 to 1."""
-    shares = []
-    for correction in corrections:
-        way = driver_values(parameters, correction.drivers, correction.pose)
-        now = driver_values(parameters, correction.drivers, p)
-        shares.append(np.clip((now * way).sum(axis=-1) / (way**2).sum(), 0.0, 1.0))
-    return np.stack(shares, axis=-1)
-
-
-def driver_values(parameters: Parameters, drivers: Sequence[str], p: np.ndarray) -> np.ndarray:
-    """(..., d) how far the drivers are from rest: rotation vectors, rad, and plain differences."""
-    values = []
-    for driver in drivers:
-        if driver.endswith(".rotation"):
-            where = parameters.index(f"{driver}.x") + np.arange(4)
-            turn = quaternion_product(p[..., where], quaternion_conjugate(parameters.rest[where]))
-            values.append(rotation_vectors(turn))
-        else:
-            where = np.array([parameters.index(driver)])
-            values.append(p[..., where] - parameters.rest[where])
-    return np.concatenate(values, axis=-1)

@@ -38,6 +38,9 @@ class IntegrationPoints:
     shapes: np.ndarray
     """(p, k) N_a."""
 
+    def __repr__(self) -> str:
+        return f"IntegrationPoints({len(self.nodes):,} elements, {self.volumes.shape[1]} points each)"
+
 
 @dataclass(frozen=True)
 class VolumeMesh:
@@ -50,6 +53,10 @@ class VolumeMesh:
     groups: np.ndarray
     """(e,) int32 material group of each element."""
     group_names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        kind = "tets" if self.elements.shape[1] == 4 else "bricks"
+        return f"VolumeMesh({len(self.vertices):,} vertices, {len(self.elements):,} {kind}, groups={self.group_names})"
 
     @classmethod
     def build(

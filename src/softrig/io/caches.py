@@ -172,14 +172,15 @@ def read_obj_sequence(folder: str | os.PathLike[str], name: str, *, fps: float) 
     numbered = sorted((int(m[1]), p) for p in Path(folder).iterdir() if (m := pattern.fullmatch(p.name)))
     if not numbered:
         raise CacheFileError(f"{folder}: no file {name}_<number>.obj")
-    read = [_read_obj(path) for _, path in numbered]
+    read = [read_obj(path) for _, path in numbered]
     odd = [number for (number, _), (p, t) in zip(numbered, read, strict=True) if len(p) != len(read[0][0])]
     if odd:
         raise CacheFileError(f"{folder}: frames with other vertex counts than the first", odd)
     return PointCache(np.stack([p for p, _ in read]), np.arange(len(read)) / fps, read[0][1])
 
 
-def _read_obj(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def read_obj(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices (n, 3) float32, metres, and triangles (t, 3) int32 of an OBJ file; everything else in it is passed over."""
     vertices: list[list[float]] = []
     triangles: list[list[int]] = []
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from softrig.io import blender_files
 from softrig.io.format_error import FileFormatError
 from softrig.io.gltf import load_gltf
 from softrig.rig.character import Character
 
-LOADERS: dict[str, Callable[..., Character]] = {".glb": load_gltf, ".gltf": load_gltf, ".vrm": load_gltf}
+LOADERS: dict[str, Callable[..., Character]] = {
+    ".glb": load_gltf,
+    ".gltf": load_gltf,
+    ".vrm": load_gltf,
+    **dict.fromkeys(blender_files.ENDINGS, blender_files.load_with_blender),
+}
 """Loader by lower-case ending, called as loader(path, scale=scale)."""
 
 

@@ -2,12 +2,15 @@
 
 A GLB knows skeletons, linear blend skinning and morph targets. Blend shapes before the skin are written as they are;
 any other deformer (a bend, a wire, a function) is written as what it does in the clips, compressed into morph targets.
+The poses of corrective shapes go with their morph targets (`softrig.io.gltf_corrections`), but not through such
+compression, which mixes shapes.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from softrig.errors import InputError
 from softrig.files import write_bytes
 from softrig.io.glb_bake import HUMAN_SIZE, MOST_TARGETS, TOLERANCE
 from softrig.io.glb_builder import INDICES, VERTICES, GlbBuilder
+from softrig.io.gltf_corrections import correction_table
 from softrig.io.morphs import compress, fit_targets
 from softrig.io.vertex_normals import vertex_normals
 from softrig.rig.character import Character, Part
@@ -51,6 +55,9 @@ def write_character_glb(
     fps [1/s] is the rate at which curves that are not linear are sampled; tolerance [m] the largest error of deformers
     that become morph targets, by default 0.5 mm on a human-sized body, in proportion for others.
     """
+    ending = Path(path).suffix
+    if ending.lower() != ".glb":
+        raise InputError(f"{path}: a character is written as .glb, not as {ending or 'a file without ending'}")
     write_bytes(path, character_glb(character, fps=fps, tolerance=tolerance))
 
 
@@ -207,6 +214,9 @@ def _add_meshes(
         used = np.flatnonzero(shapes.targets[:, here].any(axis=(1, 2)))
         if used.size:
             _add_targets(builder, mesh, shapes, used, here)
+            table = correction_table(character, mesh["extras"]["targetNames"])
+            if table:
+                mesh["extras"]["softrig"] = {"corrections": table}
         node = {"name": part.name, "mesh": builder.add("meshes", mesh)}
         if influences:
             node["skin"] = 0

@@ -16,6 +16,7 @@ from softrig.io.accessors import AccessorReader, MemoryBudget
 from softrig.io.format_error import FileFormatError
 from softrig.io.glb import GltfDocument, read_document
 from softrig.io.gltf_clips import Targets, read_clips
+from softrig.io.gltf_corrections import MorphedMesh, read_corrections
 from softrig.io.gltf_meshes import Mesh, Primitive, morph_weights, read_mesh
 from softrig.io.gltf_nodes import NodeTree, read_nodes, skeleton_of, unique_names
 from softrig.io.json_fields import JsonObject, printable
@@ -109,6 +110,11 @@ def _character(document: GltfDocument, scale: float) -> Character:
     rig = (RigChain((shapes, skin)) if shapes is not None else skin).with_areas(triangles)
     first = len(shapes.parameters) if shapes is not None else 0
     nodes = {n: first + NODE_PARAMETERS * slot for n, slot in slots.items() if slot not in skeleton.fixed_matrices}
+    morphed = [
+        MorphedMesh(root.at("meshes", instance.mesh_index), instance.mesh.target_names, morphs[instance.node][0])
+        for instance in instances
+        if instance.node in morphs
+    ]
     character = Character(
         document.path.stem,
         rig,
@@ -119,6 +125,7 @@ def _character(document: GltfDocument, scale: float) -> Character:
         _whole_colours(parts, len(positions)),
         _whole_maps(parts, len(positions), reader.budget),
         document.path,
+        read_corrections(morphed, rig, scale, reader.budget),
     )
     _check_size(character, scale)
     if len(parts) > 1 and len(parts) * len(positions) > _MOST_GUESSING:
@@ -345,5 +352,5 @@ def _check_size(character: Character, scale: float) -> None:
     proposed = scale * 10.0 ** -round(np.log10(size))
     notice(
         f"{character.source}: the character is {size:.3g} m from corner to corner; "
-        f"if its unit is not the metre, give a scale, for example scale={proposed:g}"
+        f"if its unit is not the metre, give a scale, for example --scale {proposed:g}, in Python scale={proposed:g}"
     )

@@ -48,6 +48,9 @@ class StvkCoefficients:
     mass: np.ndarray
     """(g, r(r+1)/2) reduced mass at unit density."""
 
+    def __repr__(self) -> str:
+        return f"StvkCoefficients({self.size} modes, {len(self.linear)} groups)"
+
     @property
     def size(self) -> int:
         """Number of modes r."""
@@ -94,6 +97,10 @@ class ReducedBody:
     {uniform, rest position, modes}; see `models.free_flight`."""
     notes: dict[str, str] = field(default_factory=dict)
     """What the builder wants remembered (recipe, seeds); strings only."""
+
+    def __repr__(self) -> str:
+        kind = "free" if self.is_free else "anchored"
+        return f"ReducedBody({self.size} modes, {len(self.vertices):,} vertices, {kind}, groups={self.group_names})"
 
     @property
     def size(self) -> int:

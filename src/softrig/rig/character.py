@@ -14,6 +14,7 @@ from softrig.errors import EmptyMeshError, IndexRangeError, InputError, require_
 from softrig.numerics.rotations import quaternion_product, quaternions_from_vectors
 from softrig.rig.bones import Bone, rest_bones, skin_of
 from softrig.rig.clip import Clip
+from softrig.rig.corrections import Correction, check_corrections, corrected
 from softrig.rig.features import bounding_size, vertex_areas
 from softrig.rig.parameters import Parameters
 from softrig.rig.protocol import Rig
@@ -43,6 +44,10 @@ class Part:
     source: dict[str, Any] = field(default_factory=dict)
     """Where it comes from: indices of mesh and primitive in the file."""
 
+    def __repr__(self) -> str:
+        counts = [span.stop - span.start for span in (self.vertices, self.triangles)]
+        return f"Part({self.name!r}, {self.role}, {counts[0]:,} vertices, {counts[1]:,} triangles)"
+
 
 @dataclass(frozen=True, eq=False)
 class Character:
@@ -61,12 +66,25 @@ class Character:
     maps: dict[str, np.ndarray] = field(default_factory=dict)
     """Painted maps by name, (n,) each."""
     source: Path | None = None
+    corrections: tuple[Correction, ...] = ()
+    """Sculpted poses; each is also a morph target of the rig."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "triangles", np.asarray(self.triangles, dtype=np.int32).reshape(-1, 3))
         object.__setattr__(self, "parts", tuple(self.parts))
         object.__setattr__(self, "clips", tuple(self.clips))
+        object.__setattr__(self, "corrections", tuple(self.corrections))
         _check(self)
+
+    def __repr__(self) -> str:
+        counts = {
+            "vertices": self.rig.vertex_count,
+            "triangles": len(self.triangles),
+            "parts": len(self.parts),
+            "clips": len(self.clips),
+            "corrections": len(self.corrections),
+        }
+        return f"{type(self).__name__}({self.name!r}, {', '.join(f'{n:,} {what}' for what, n in counts.items())})"
 
     @cached_property
     def rest_positions(self) -> np.ndarray:
@@ -142,6 +160,10 @@ class Character:
         known = ", ".join(f"'{part.name}'" for part in self.parts) or "none"
         raise InputError(f"'{self.name}' has no part '{name}'; its parts: {known}")
 
+    def corrected(self, p: np.ndarray) -> np.ndarray:
+        """(..., P) a copy of parameters `p` with the weights of the corrections that belong to the pose."""
+        return corrected(self.rig.parameters, self.corrections, p)
+
     def bones(self) -> list[Bone]:
         """(name, head, tail, node) of the bones that carry vertices, in rest pose; heads and tails (3,) in metres."""
         return rest_bones(self.rig, self.skeleton, self.rest_positions)
@@ -206,6 +228,7 @@ def _check(character: Character) -> None:
     ]
     if wrong_clips:
         raise InputError("clips of another rig's parameters", wrong_clips)
+    check_corrections(character.rig.parameters, count, character.corrections)
 
 
 def _stirred(parameters: Parameters, size: float) -> np.ndarray:

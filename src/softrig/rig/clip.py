@@ -46,6 +46,10 @@ class Track:
         if falling.any():
             raise InputError("key times fall at keys", np.flatnonzero(falling) + 1)
 
+    def __repr__(self) -> str:
+        last = self.start + self.width - 1
+        return f"Track(parameters {self.start} to {last}, {len(self.times):,} {self.interpolation} keys)"
+
     @property
     def keys(self) -> np.ndarray:
         """(f, width) the values at the keys, without tangents."""
@@ -146,6 +150,10 @@ class Clip:
         ]
         if outside:
             raise IndexRangeError(f"clip '{self.name}': tracks beyond the rig's parameters", outside)
+
+    def __repr__(self) -> str:
+        looping = ", looping" if self.looping else ""
+        return f"Clip({self.name!r}, {self.duration:g} s, {len(self.tracks):,} tracks{looping})"
 
     @classmethod
     def from_samples(

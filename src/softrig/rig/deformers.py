@@ -25,7 +25,7 @@ from softrig.rig.skinning import LinearBlendSkin
 _SAMPLES_PER_CONTROL = 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BlendShapes(Deforming):
     """x = X + Σ_t w_t d_t. Parameters: "<name>.weight", dimensionless."""
 
@@ -64,7 +64,7 @@ class BlendShapes(Deforming):
         return points + np.tensordot(p[active], targets, axes=1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bend(Deforming):
     """Bends a bar along `axis` towards `direction` into an arc that keeps its length. Parameter: "<name>.angle", rad.
 
@@ -119,7 +119,7 @@ class Bend(Deforming):
         return points + np.outer(along - s, self.axis) + np.outer(aside - u, self.direction)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Wire(Deforming):
     """Points follow a smooth curve. Parameters: "<name>.<i>.x", ".y", ".z", metres, displacement of control point i.
 
@@ -205,7 +205,7 @@ def _own(slopes: np.ndarray, tangents: np.ndarray, before: np.ndarray) -> np.nda
     return np.where(lengths > 1e-12 * lengths.max(initial=1e-300), slopes, tangents[before])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CallableRig(Deforming):
     """Any Python function as a rig: function(p, points, vertices) → (len(points), 3) metres.
 
@@ -238,7 +238,7 @@ class CallableRig(Deforming):
         return result
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RigChain(Deforming):
     """Rigs one behind the other: each moves what the one before it gives. Parameters are concatenated in that order."""
 
@@ -252,6 +252,9 @@ class RigChain(Deforming):
         if len(set(counts)) > 1:
             raise InputError(f"rigs of one chain move different numbers of vertices: {counts}")
         _ = self.parameters  # a name used twice is refused here
+
+    def __repr__(self) -> str:
+        return f"RigChain({', '.join(map(repr, self.stages))})"
 
     @property
     def rest_positions(self) -> np.ndarray:

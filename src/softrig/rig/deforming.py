@@ -14,7 +14,7 @@ from softrig.rig.features import PoseFeatures, bounding_size, vertex_areas
 from softrig.rig.parameters import Parameters
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Deforming(ABC):
     """Base of the rigs: `deform` moves given points, `positions` starts from the rig's own rest positions."""
 
@@ -32,6 +32,9 @@ class Deforming(ABC):
         @property
         def parameters(self) -> Parameters:
             """Names, units and rest values of the parameters."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.vertex_count:,} vertices, {len(self.parameters):,} parameters)"
 
     @property
     def needs_all(self) -> bool:

@@ -49,6 +49,9 @@ class PoseFeatures:
         if np.shape(self.weights) != (count,):
             raise InputError(f"{count} features need as many weights, not {np.shape(self.weights)}")
 
+    def __repr__(self) -> str:
+        return f"PoseFeatures({len(self.weights):,} features of {len(self.parameters):,} parameters)"
+
     @property
     def names(self) -> tuple[str, ...]:
         """F names: those of the parameters, without the w of quaternions."""

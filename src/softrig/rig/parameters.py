@@ -51,6 +51,10 @@ class Parameters:
             ),
         )
 
+    def __repr__(self) -> str:
+        shown = ", ".join(self.names[:3]) + (", …" if len(self) > 3 else "")
+        return f"Parameters({len(self):,}: {shown})"
+
     def __len__(self) -> int:
         return len(self.names)
 

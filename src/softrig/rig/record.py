@@ -43,8 +43,8 @@ def rig_record(rig: Rig, arrays: Arrays, prefix: str = "rig") -> Table | None:
         stages = [rig_record(stage, arrays, f"{prefix}.{place}") for place, stage in enumerate(rig.stages)]
         table = None if None in stages else {"kind": "chain", "stages": stages}
     elif isinstance(rig, Skin):
-        kinds = {cls: kind for kind, cls in _SKINS.items()}
-        table = {"kind": kinds[type(rig)], **_skeleton_record(rig.skeleton, arrays, f"{prefix}.skeleton")}
+        kind = next(kind for kind, cls in _SKINS.items() if isinstance(rig, cls))
+        table = {"kind": kind, **_skeleton_record(rig.skeleton, arrays, f"{prefix}.skeleton")}
         arrays.update({f"{prefix}.{name}": np.asarray(getattr(rig, name)) for name in _SKIN_ARRAYS})
     elif isinstance(rig, BlendShapes):
         table = {"kind": "blend shapes", "names": list(rig.names)}
@@ -83,13 +83,9 @@ def rig_from_record(table: Mapping[str, Any], arrays: Mapping[str, np.ndarray], 
         targets = _take_sparse(arrays, f"{prefix}.targets", (len(names), len(rest), 3))
         return BlendShapes(rest, targets, names, arrays[f"{prefix}.rest_weights"])
     if kind == "bend":
-        return Bend(
-            rest,
-            *(np.array(table[name], np.float64) for name in _BEND_NUMBERS[:3]),
-            low=float(table["low"]),
-            high=float(table["high"]),
-            name=str(table["name"]),
-        )
+        origin, axis, direction = (np.array(table[name], np.float64) for name in _BEND_NUMBERS[:3])
+        low, high = float(table["low"]), float(table["high"])
+        return Bend(rest, origin, axis, direction, low, high, str(table["name"]))
     if kind == "wire":
         return Wire(rest, arrays[f"{prefix}.controls"], arrays.get(f"{prefix}.weights"), name=str(table["name"]))
     raise InputError(f"no rig is of the kind {kind!r}")
@@ -148,7 +144,8 @@ def _skeleton_from_record(table: Mapping[str, Any], arrays: Mapping[str, np.ndar
         nodes = arrays[f"{prefix}.fixed_nodes"].tolist()
         fixed = dict(zip(nodes, arrays[f"{prefix}.fixed_matrices"], strict=True))
     names = tuple(str(name) for name in table["joints"])
-    return Skeleton(names, *(arrays[f"{prefix}.{name}"] for name in _SKELETON_ARRAYS), fixed_matrices=fixed)
+    parents, translations, rotations, scales = (arrays[f"{prefix}.{name}"] for name in _SKELETON_ARRAYS)
+    return Skeleton(names, parents, translations, rotations, scales, fixed)
 
 
 def _put_sparse(values: np.ndarray, arrays: Arrays, prefix: str) -> None:

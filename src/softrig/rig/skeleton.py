@@ -56,6 +56,9 @@ class Skeleton:
                 raise IndexRangeError("a fixed matrix must be (4, 4) and belong to a node", [node])
             require_finite(np.asarray(matrix), f"fixed matrix of node {node}")
 
+    def __repr__(self) -> str:
+        return f"Skeleton({len(self.names):,} nodes)"
+
     @classmethod
     def from_heads(cls, names: Sequence[str], parents: Sequence[int] | np.ndarray, heads: np.ndarray) -> Skeleton:
         """Nodes at world positions `heads` (j, 3), metres, with no rotation and no scale at rest."""

@@ -30,6 +30,9 @@ class SkinBinding:
     table: csr_array
     """(n, b) weights, each row sums to one."""
 
+    def __repr__(self) -> str:
+        return f"SkinBinding({self.table.shape[0]:,} vertices, {len(self.bones):,} bones)"
+
     @property
     def influences(self) -> int:
         """The largest number of bones that carry one vertex."""
@@ -43,6 +46,9 @@ class SkinMap:
     matrix: csr_array
     """(m, 4b) the h_ib side by side, metres (and weights in every fourth column)."""
 
+    def __repr__(self) -> str:
+        return f"SkinMap({self.matrix.shape[0]:,} points, {self.matrix.shape[1] // 4:,} bones)"
+
     def positions(self, bone_matrices: np.ndarray) -> np.ndarray:
         """(m, 3) metres, or the like of any linear combination (differences in time) of bone matrices (b, 4, 4)."""
         stacked = np.ascontiguousarray(bone_matrices[:, :3].transpose(0, 2, 1)).reshape(-1, 3)
@@ -53,7 +59,7 @@ class SkinMap:
         return self.matrix.toarray().reshape(self.matrix.shape[0], -1, 4)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Skin(Deforming):
     """Base of both skins. Vertices without any weight follow the node `attach` names for them."""
 
@@ -112,7 +118,7 @@ class Skin(Deforming):
         return self.binding.table if vertices is None else self.binding.table[vertices]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearBlendSkin(Skin):
     """x = Σ_k w_k M_k X with M_k = world matrix · inverse bind matrix of bone k."""
 
@@ -155,7 +161,7 @@ class LinearBlendSkin(Skin):
         return SkinMap(csr_array((values.ravel(), columns.ravel(), 4 * table.indptr), shape=(count, 4 * bones)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DualQuaternionSkin(Skin):
     """x = rigid(Σ_k w_k q̂_k) · (Σ_k w_k S_k) X: joints twist without losing volume (Kavan et al. 2007).
 

@@ -24,6 +24,9 @@ class Weld:
     representative: np.ndarray
     """(m,) int64 the first vertex of each welded one, rising."""
 
+    def __repr__(self) -> str:
+        return f"Weld({len(self.unique_of_vertex):,} vertices into {len(self.representative):,})"
+
     def merged(self, values: np.ndarray) -> np.ndarray:
         """(m, ...) the values (n, ...) of the representatives."""
         return values[self.representative]
