@@ -1,4 +1,4 @@
-"""One step of a pose-space model in plain NumPy, tet by tet, straight from the formulas: what the compiled step must equal."""
+"""One step of a pose-space model in plain NumPy, tet by tet, straight from the formulas: what the step must equal."""
 
 from __future__ import annotations
 

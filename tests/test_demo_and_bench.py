@@ -93,6 +93,6 @@ def test_timing_counts_calls() -> None:
 def test_command_line_tells_its_version_and_refuses_nonsense(tmp_path: Path) -> None:
     runner = CliRunner()
     assert runner.invoke(app, ["--version"]).stdout == f"softrig {__version__}\n"
-    assert runner.invoke(app, ["demo", "--modes", "1"]).exit_code == 2
+    assert runner.invoke(app, ["bench", "--nonsense"]).exit_code == 2
     result = runner.invoke(app, ["bench", "wheels", "--output", str(tmp_path)])
     assert isinstance(result.exception, InputError)

@@ -12,8 +12,9 @@ from softrig.models.pose_space import PoseTable
 from softrig.rig.clip import Clip
 from softrig.rig.skeleton import Skeleton
 from softrig.rig.skinning import LinearBlendSkin
-from softrig.simulation import Capsule, Damping, Plane, Simulation, Sphere
+from softrig.simulation import Capsule, Damping, Plane, Simulation, Sphere, baking
 from softrig.simulation import jumps as jumps_module
+from softrig.simulation.contact import ContactPoints
 from softrig.simulation.pulls import patch
 from softrig.simulation.timeline import Timeline
 
@@ -282,6 +283,16 @@ def test_jumps_cuts_and_stalls_are_calm(bar, jump, teleport):
         assert 0.1 * usual < max(shown, after) < 1.1 * usual
 
 
+def test_a_stall_of_a_still_character_costs_little(bar):
+    p = bar.rig.parameters.rest
+    simulation = Simulation(bar)
+    simulation.run([p] * 3)
+    before = simulation.counters["steps"]
+    simulation.step(p, 3600.0)
+    assert simulation.counters["steps"] - before == 45
+    assert simulation.time == pytest.approx(3600.0 + 2 / 60)
+
+
 def test_without_the_watch_a_jump_would_kick(bar, monkeypatch):
     simulation, _, usual = swinging(bar)
     monkeypatch.setattr(jumps_module, "LARGEST_JUMP", 1e9)
@@ -335,6 +346,7 @@ def test_very_short_frames_add_up(bar):
         for _ in range(3):
             last = simulation.step(p, 1e-6)
         vertices.append(last)
+    assert simulation.time == pytest.approx(119 / 60, abs=5e-6)
     plain = Simulation(bar).run(poses)
     np.testing.assert_allclose(vertices, plain, rtol=0, atol=1e-4 * 0.3)
 
@@ -499,6 +511,27 @@ def test_a_bake_is_what_stepping_gives(bending, fps):
     np.testing.assert_array_equal(simulation.step(bake.poses[0]), after)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"interpolation": "world"}, {"morphs": True}, {"black_box": True}, {"regions": 2}],
+    ids=["world", "morphs", "black box", "regions"],
+)
+def test_every_kind_of_model_bakes_as_it_steps(options):
+    model = coarse(bar_model(2, modes=6, **options), 4)
+    clip = model.clips[0]
+    simulation = Simulation(model, fps=50)
+    simulation.colliders = [Plane((0.0, -0.06, 0.0), (0.0, 1.0, 0.0), 0.3)]
+    poses = clip.resample(50)[1]
+    live = simulation.run(poses)
+    bake = simulation.bake(clip)
+    np.testing.assert_array_equal(bake.vertices, live)
+    assert 1e-4 < np.abs(offsets(model, poses, live)).max() < 0.1
+    state = simulation.state()
+    after = simulation.run(poses[:5])
+    simulation.restore(state)
+    np.testing.assert_array_equal(simulation.run(poses[:5]), after)
+
+
 def test_clips_of_one_and_two_frames_bake(bending):
     parameters, poses = bending.rig.parameters, bending.poses.parameters
     one = Clip.from_samples("one", parameters, [0.0], poses[1:2])
@@ -536,6 +569,21 @@ def test_a_loop_closes(bending, travel):
     once = simulation.bake(clip, 60, plain=True)
     opening = np.linalg.norm((once.vertices - once.plain)[[-1, 0]][0] - (once.vertices - once.plain)[0], axis=1).max()
     assert opening > 2.0 * bake.report.seam  # what the pre-roll has removed
+
+
+def test_what_is_left_of_a_seam_is_spread_over_the_cycle(bending, monkeypatch):
+    monkeypatch.setattr(baking, "MOST_CYCLES", 1)
+    simulation = Simulation(bending)
+    bake = simulation.bake(bending.clips[0], 60, loop=True)
+    assert bake.report.cycles == 1
+    assert bake.report.seam > 1e-3
+    assert bake.report.loop_step <= 1.05 * bake.report.usual_step
+    q = []
+    for p in [*bake.poses, bake.poses[0]]:
+        simulation.move(p)
+        q.append(simulation.shown_coordinates())
+    shares = np.arange(len(bake))[:, None] / len(bake)
+    np.testing.assert_allclose(bake.coordinates, q[:-1] - shares * (q[-1] - q[0]), rtol=0, atol=1e-12)
 
 
 # ---- forces
@@ -634,6 +682,30 @@ def test_colliders_keep_the_flesh_out(bar, name):
     simulation.colliders = []
     simulation.wind = (0.0, 0.0, 0.0)
     assert np.abs(simulation.run([p] * 300)[-1] - bar.rig.positions(p)).max() < 5e-5
+
+
+def test_contacts_do_not_bounce_by_themselves(bar):
+    p = bar.rig.parameters.rest
+    simulation = Simulation(bar, damping=Damping(0.02))
+    simulation.wind = (0.0, -600.0, 0.0)
+    simulation.colliders = [OBSTACLES["sphere"]]
+    vertices = simulation.run([p] * 200)
+    assert np.abs(vertices[-10:] - vertices[-1]).max() < 3e-4
+
+
+def test_contact_points_travel_through_the_frame(bar):
+    contact = ContactPoints(bar, 180.0, Damping().rayleigh(bar))
+    rest = bar.rig.positions(bar.rig.parameters.rest, contact.vertices)
+    floor = [Plane((0.0, -0.06, 0.0), (0.0, 1.0, 0.0))]
+    contact.place(rest)
+    contact.frame(floor, rest - [0.0, 0.01, 0.0], lambda nodes: np.zeros((len(nodes), 3)))
+    presses = []
+    for share in (0.0, 0.3, 0.6):
+        nodes, forces = contact.loads(floor, lambda nodes: np.zeros((len(nodes), 3)), share)
+        assert (bar.vertices[nodes, 1] < -0.05).all()
+        presses.append(forces[:, 1].sum())
+    assert presses[0] == 0.0
+    assert 0.0 < presses[1] < presses[2]
 
 
 def test_friction_holds_against_sliding(bar):

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from softrig.bench import meshes, paper, speed
+from softrig.bench import meshes, paper, posespace, speed
 from softrig.bench.record import Record
 from softrig.console import Update, stages
 from softrig.errors import InputError
@@ -22,6 +22,10 @@ BENCHES: dict[str, Callable[[Update], Record]] = {
     "derivatives": speed.derivative_speed,
     "full": speed.full_speed,
     "mesher": meshes.mesher,
+    "posespace": posespace.pose_space,
+    "posespace-fidelity": posespace.fidelity,
+    "pssd-table-1": posespace.constrained,
+    "pssd-table-3": posespace.table_3,
     "stvk05-tables": paper.paper_tables,
     "stvk05-spoon": paper.kicked_spoon,
 }

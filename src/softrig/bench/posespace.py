@@ -1,0 +1,270 @@
+"""`softrig bench posespace`: the pose-space step on one core, its bound, its errors, and PSSD's Tables 1 to 3."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from softrig.bases.contact import constrained_modes, constraint_rows
+from softrig.bench.record import Record, Row
+from softrig.characters import built_in
+from softrig.console import Update
+from softrig.fidelity import trajectory_error
+from softrig.inspection import model_bytes
+from softrig.machine import Timing, this_machine, timed
+from softrig.models.moving import FullSimulation
+from softrig.models.stepper import Stepper
+from softrig.numerics.null_space import null_space
+from softrig.pipeline.build import Built, build_parts
+from softrig.pipeline.compare import (
+    carrier_steps,
+    default_damping,
+    exact_forces,
+    full_trajectory,
+    reduced_trajectory,
+)
+from softrig.pipeline.reduction import between_poses_errors
+from softrig.pipeline.shapes import posed_body
+from softrig.pipeline.timing import moving_carriers
+from softrig.poses.contact import self_contacts
+from softrig.project import Project, paper_recipe
+
+GORILLA = Project().changed(basis={"modes": 100, "regions": 6}, poses={"count": 4})
+SAMPLED = ("walk", "jump")
+"""Clips from which the poses of the studies come; the others are unseen."""
+
+TABLE_3 = {
+    # name: modes, regions, poses, tets, paper's: cubature tets, ms, MB, speedup
+    "arm": (45, 3, 10, 8122, 192, 0.87, 11.0, 60.0),
+    "x": (30, 1, 3, 9303, 144, 0.59, 4.2, 105.0),
+    "bear": (100, 6, 8, 12762, 336, 1.43, 7.3, 40.0),
+    "gorilla": (100, 6, 4, 16297, 144, 1.33, 7.9, 125.0),
+}
+PAPER_SINGLE_CORE = {100: 1e3 / 240.0, 50: 1e3 / 600.0, 25: 1e3 / 1400.0, 10: 1e3 / 2200.0}
+"""ms a frame of the gorilla on one core, by modes (PSSD §9), surface included."""
+STEPS = 400
+
+
+def pose_space(update: Update) -> Record:
+    """The gorilla: 6 regions, r = 100, 4 poses, one thread."""
+    start = time.perf_counter()
+    built = build_parts(built_in("gorilla"), GORILLA)
+    seconds = time.perf_counter() - start
+    update(1, 6)
+    with threadpool_limits(1):
+        rows = [Row("whole build, 2 cores", "s", seconds, goal=120.0)]
+        step, surface = step_and_surface(built)
+        rows += _step_rows(step, surface)
+        update(2, 6)
+        bound = machine_bound(built)
+        rows.append(Row("least step over the machine's bound", "×", step.least / bound, goal=4.0))
+        full = full_step(built)
+        rows.append(Row("full simulation, a step", "ms", 1e3 * full.least, 1e3 * full.median))
+        rows.append(
+            Row("full over reduced", "×", full.least / step.least, others={"PSSD": 125.0, "goal, at least": 150.0})
+        )
+        update(3, 6)
+        for modes in (50, 25, 10):
+            part, drawn = step_and_surface(built, modes)
+            total = 1e3 * (part.least + drawn.least)
+            paper = {"PSSD, one core, with surface": PAPER_SINGLE_CORE[modes]}
+            rows.append(
+                Row(f"r = {modes}: step and surface", "ms", total, 1e3 * (part.median + drawn.median), others=paper)
+            )
+        update(4, 6)
+    rows.append(Row("memory", "MB", model_bytes(built.model) / 1e6, goal=10.0, others={"PSSD": 7.9}))
+    rows += _error_rows(built)
+    update(6, 6)
+    return Record(
+        "posespace",
+        "Pose-space dynamics: gorilla, 16,000 tets, r = 100 in 6 regions, 4 poses, one thread",
+        this_machine(),
+        rows,
+        "The bound: the step's matrix products and the reading of its tables at this machine's measured rates.",
+    )
+
+
+def step_and_surface(built: Built, modes: int | None = None) -> tuple[Timing, Timing]:
+    """Seconds of an inner step in motion, and of drawing the surface."""
+    stepper = Stepper(built.model, damping=default_damping(built), modes=modes)
+    moments = moving_carriers(stepper, stepper.model)
+    stepper.place(moments[0][0])
+    count = iter(range(10**9))
+    step = timed(lambda: stepper.step(*moments[next(count) % len(moments)]), repeats=STEPS)
+    pose = built.model.clips[0].sample(0.1)[0]
+    return step, timed(lambda: stepper.surface(pose), repeats=STEPS // 4)
+
+
+def _step_rows(step: Timing, surface: Timing) -> list[Row]:
+    both = step.least + surface.least
+    paper = {"PSSD, 8 threads": 1.33, "PSSD, one core": PAPER_SINGLE_CORE[100]}
+    return [
+        Row("step", "ms", 1e3 * step.least, 1e3 * step.median, goal=0.25),
+        Row("step, 99 of 100 below", "ms", 1e3 * step.p99),
+        Row("surface of 15,774 vertices", "ms", 1e3 * surface.least, 1e3 * surface.median),
+        Row("step and surface", "ms", 1e3 * both, 1e3 * (step.median + surface.median), goal=0.45, others=paper),
+    ]
+
+
+def machine_bound(built: Built) -> float:
+    """Seconds: the step's matrix products at this machine's GEMM rate plus its tables at its memory bandwidth."""
+    model = built.model
+    touched = [np.unique(model.tets[tet]) for tet in model.cubature.tets]
+    reach = np.asarray(model.shapes.any(axis=(0, 2)))
+    columns = np.array([reach[vertices].any(axis=0).sum() for vertices in touched])
+    flops = float(np.sum(9 * columns**2) + model.mode_count**3 / 3.0)  # half of 2·9·c², symmetric; Cholesky
+    table = float(sum(12 * c for c in columns)) * len(model.shapes) * 8.0
+    table += 8.0 * 0.5 * (model.mass_products != 0.0).sum() / 2.0 + 8.0 * (model.inertia != 0.0).sum()
+    return flops / gemm_rate() + table / bandwidth()
+
+
+def gemm_rate(size: int = 384) -> float:
+    """Floating-point operations a second of a matrix product, one thread."""
+    a = np.random.default_rng(0).standard_normal((size, size))
+    out = np.empty_like(a)
+    return 2.0 * size**3 / timed(lambda: np.dot(a, a, out=out), repeats=20).least
+
+
+def bandwidth(megabytes: int = 2) -> float:
+    """Bytes a second of reading an array that fits the cache of a core, as the step's tables do."""
+    values = np.ones(megabytes * 125_000)
+    return values.nbytes / timed(values.sum, repeats=50).least
+
+
+def full_step(built: Built, steps: int = 12) -> Timing:
+    """Seconds of a step of the full simulation in motion."""
+    full = FullSimulation(
+        built.model, built.fabric.young, built.fabric.poisson, damping=default_damping(built), gravity=(0.0, 0.0, 0.0)
+    )
+    _, poses = built.model.clips[0].resample(60.0)
+    moments = [
+        tuple(part.copy() for part in moment) for moment in carrier_steps(full.carriers_at, poses[:8], 60.0, 180.0)
+    ]
+    full.place(full.carriers_at(poses[0]))
+    count = iter(range(10**9))
+    return timed(lambda: full.step(*moments[next(count) % len(moments)]), repeats=steps)
+
+
+def _error_rows(built: Built) -> list[Row]:
+    unseen = built.model.notes["cubature"]["unseen"]
+    at = max(max(error["gaussian"], error["loads"]) for error in unseen)
+    frames = built.character.clip("walk").sample(np.array([0.3, 0.8]))
+    between = [between_poses_errors(built.model, built.flesh, built.posing, built.fabric, p) for p in frames]
+    worst = max(max(errors.gaussian, errors.loads) for errors in between)
+    return [
+        Row("force error at the poses, worst", "%", 100.0 * at, goal=5.0, others={"PSSD, training": 3.0}),
+        Row("force error between them, worst", "%", 100.0 * worst, goal=6.0),
+    ]
+
+
+def fidelity(update: Update) -> Record:
+    """Trajectory errors against the full simulation on clips the build did not see, ours beside the paper's recipe."""
+    rows = []
+    studies = [("arm", 45, 3, ("wave", "swing"), "bend"), ("gorilla", 100, 6, SAMPLED, "beat")]
+    done = 0
+    with TemporaryDirectory() as folder:
+        for name, modes, regions, seen, clip in studies:
+            character = built_in(name)
+            base = Project().changed(
+                mesh={"tets": 5500}, basis={"modes": modes, "regions": regions, "contact": False}, poses={"clips": seen}
+            )
+            _, poses = character.clip(clip).resample(60.0)
+            truth = None
+            for label, project in (("ours", base), ("the paper's recipe", paper_recipe(base))):
+                built = build_parts(character, project, cache=Path(folder) / name)
+                damping = default_damping(built)
+                if truth is None:
+                    truth = full_trajectory(built, poses, 60.0, damping=damping)
+                    converged = full_trajectory(
+                        built, poses, 60.0, rate=720.0, damping=damping, iterations=None, every=4
+                    )
+                mass = built.model.vertex_mass
+                reduced = reduced_trajectory(built.model, poses, 60.0, damping=damping)
+                exact = reduced_trajectory(exact_forces(built), poses, 60.0, damping=damping)
+                what = f"{name}, unseen '{clip}', {label}"
+                rows.append(Row(what, "%", 100.0 * trajectory_error(reduced, truth, mass)))
+                rows.append(Row(f"{what}, exact forces", "%", 100.0 * trajectory_error(exact, truth, mass)))
+                rows.append(
+                    Row(f"{what}, against a converged step", "%", 100.0 * trajectory_error(reduced, converged, mass))
+                )
+                done += 1
+                update(done, 2 * len(studies))
+    return Record(
+        "posespace-fidelity",
+        "Trajectory error of the reduced motion against the full simulation (mass-weighted RMS)",
+        this_machine(),
+        rows,
+        "Same mesh (5,500 tets), material, damping and poses; 180 steps a second, one iteration; converged: 720, to the end.",
+    )
+
+
+def constrained(update: Update) -> Record:
+    """PSSD Table 1: 20 modes with and without contact constraints."""
+    rows = []
+    for done, (name, paper) in enumerate((("arm", (0.9, 2.6)), ("gorilla", (1.7, 6.2)))):
+        built = build_parts(built_in(name), Project().changed(basis={"modes": 30}, poses={"count": 4}))
+        pose = int(np.argmax(built.model.notes["basis"]["contacts"]))
+        flesh, fabric = built.flesh, built.fabric
+        body = posed_body(
+            flesh.mesh.vertices,
+            built.posing.positions[pose],
+            flesh.mesh.elements,
+            flesh.fixed,
+            fabric.law,
+            fabric.young[pose],
+            fabric.poisson[pose],
+            fabric.density,
+        )
+        contacts = self_contacts(body.mesh, built.posing.positions[pose], flesh.mesh.vertices)
+        free = timed(lambda body=body: constrained_modes(body, 20), repeats=3)  # type: ignore[misc]
+        held = timed(
+            lambda body=body, contacts=contacts: constrained_modes(  # type: ignore[misc]
+                body, 20, null_space(constraint_rows(contacts, body.free))
+            ),
+            repeats=3,
+        )
+        rows.append(Row(f"{name}, free", "s", free.least, free.median, others={"PSSD": paper[0]}))
+        rows.append(Row(f"{name}, {len(contacts)} contacts", "s", held.least, held.median, others={"PSSD": paper[1]}))
+        rows.append(Row(f"{name}, ratio", "×", held.least / free.least, goal=1.3, others={"PSSD": paper[1] / paper[0]}))
+        update(done + 1, 2)
+    return Record("pssd-table-1", "20 modes at a pose in contact (PSSD Table 1)", this_machine(), rows)
+
+
+def table_3(update: Update) -> Record:
+    """PSSD Table 3, all four rows, ours beside the paper's."""
+    rows = []
+    for done, (name, (modes, regions, poses, tets, cubature, ms, megabytes, speedup)) in enumerate(TABLE_3.items()):
+        project = Project().changed(
+            mesh={"tets": tets}, basis={"modes": modes, "regions": regions}, poses={"count": poses}
+        )
+        built = build_parts(built_in(name), project)
+        with threadpool_limits(1):
+            step, surface = step_and_surface(built)
+            full = full_step(built, 8)
+        model = built.model
+        total = step.least + surface.least
+        rows += [
+            Row(f"{name}: tets", "1", len(model.tets), others={"PSSD": tets}),
+            Row(f"{name}: poses", "1", len(model.poses), others={"PSSD": poses}),
+            Row(f"{name}: cubature tets", "1", len(model.cubature.tets), others={"PSSD": cubature}),
+            Row(
+                f"{name}: step and surface",
+                "ms",
+                1e3 * total,
+                1e3 * (step.median + surface.median),
+                others={"PSSD": ms},
+            ),
+            Row(f"{name}: memory", "MB", model_bytes(model) / 1e6, others={"PSSD": megabytes}),
+            Row(f"{name}: full step over ours", "×", full.least / step.least, others={"PSSD": speedup}),
+        ]
+        update(done + 1, len(TABLE_3))
+    return Record(
+        "pssd-table-3",
+        "The four characters (PSSD Table 3); ours on one core, the paper's on 8 threads",
+        this_machine(),
+        rows,
+    )

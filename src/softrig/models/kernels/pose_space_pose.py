@@ -1,0 +1,292 @@
+"""From carrier values to everything of a step that depends on the pose alone.
+
+Carrier values of a skin: bone matrices (B, 3, 4), then pose weights (m,); of a black box: observed positions, then
+pose weights. With their first and second rates they give frames, rest shape, reduced mass and the loads. Argument names
+are those of the tables in `pose_space_layout`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from softrig.models.kernels.pose_space_elements import LANES, rest_tet
+from softrig.models.kernels.pose_space_frames import angular_rates, mixed_quaternion, polar_rotation, quaternion_of
+from softrig.models.kernels.pose_space_layout import GRAVITY, INERTIA, SAG_FREE, STEP, WIND
+from softrig.models.kernels.pose_space_sums import weighted_sum
+from softrig.models.pose_space import REST_CLAMP
+
+MOST_TURN = 0.3
+"""Radians a step beyond which the explicit gyroscopic terms are cut off."""
+
+
+@njit(cache=True)
+def pose_frames(
+    skin: bool,
+    z: np.ndarray,
+    sample: np.ndarray,
+    arms: np.ndarray,
+    turns: np.ndarray,
+    quaternions: np.ndarray,
+    work: np.ndarray,
+) -> None:
+    """Write the rotations of the bones, or of a black box' root."""
+    if skin:
+        count = turns.shape[0]
+        bones = z[: 12 * count].reshape((count, 3, 4))
+        for b in range(count):
+            polar_rotation(bones[b], turns[b], work)
+            quaternion_of(turns[b], quaternions[b])
+    else:
+        A = work[60:69].reshape((3, 3))
+        root_matrix(z, sample, arms, A)
+        polar_rotation(A, turns[0], work)
+        quaternion_of(turns[0], quaternions[0])
+
+
+@njit(cache=True)
+def mixing_weights(z: np.ndarray, w: np.ndarray, positive: np.ndarray, basis: np.ndarray) -> None:
+    """Write w, w⁺ and the weights of the bases."""
+    first = z.shape[0] - w.shape[0]
+    total = 0.0
+    for i in range(w.shape[0]):
+        w[i] = z[first + i]
+        total += max(w[i], 0.0)
+    for i in range(w.shape[0]):
+        positive[i] = max(w[i], 0.0) / total
+    if basis.shape[0] == 1:
+        basis[0] = 1.0
+    else:
+        basis[:] = w
+
+
+@njit(cache=True)
+def reduced_mass(
+    terms: np.ndarray, segments: np.ndarray, basis: np.ndarray, mass: np.ndarray, upsilon: np.ndarray, pairs: np.ndarray
+) -> None:
+    """M̂ = Σ_ij w_i w_j V_iᵀMV_j and Υ (Eqs. 15, 16); `pairs` has a number for each term."""
+    at = 0
+    for i in range(basis.shape[0]):
+        for j in range(i, basis.shape[0]):
+            pairs[at] = basis[i] * basis[j]
+            at += 1
+    weighted_sum(terms, pairs, mass)
+    for s in range(segments.shape[0]):
+        row, column, length = segments[s, 0], segments[s, 1], segments[s, 2]
+        if column + length == row + 1:
+            square = mass[segments[s, 3] + length - 1]
+            upsilon[row] = 1.0 / np.sqrt(square) if square > 0.0 else 1.0
+
+
+@njit(cache=True)
+def root_matrix(z: np.ndarray, sample: np.ndarray, arms: np.ndarray, A: np.ndarray) -> None:
+    """A (3, 3) = Σ_s y_s m_s (X_s − X̄)ᵀ over the root sample of a black box; linear in z."""
+    A[:] = 0.0
+    for s in range(sample.shape[0]):
+        at = sample[s]
+        for i in range(3):
+            for j in range(3):
+                A[i, j] += z[at + i] * arms[s, j]
+
+
+@njit(cache=True)
+def rest_positions(
+    skin: bool,
+    vertices: np.ndarray,
+    z: np.ndarray,
+    w: np.ndarray,
+    R: np.ndarray,
+    starts: np.ndarray,
+    bones: np.ndarray,
+    weights: np.ndarray,
+    points: np.ndarray,
+    corrections: np.ndarray,
+    observed: np.ndarray,
+    x: np.ndarray,
+) -> None:
+    """Write the rest positions (k, 3) of tet vertices (k,) at the pose (Eqs. 1, 2); R: the root's of a black box."""
+    for k in range(vertices.shape[0]):
+        vertex = vertices[k]
+        d0, d1, d2 = 0.0, 0.0, 0.0
+        for i in range(w.shape[0]):
+            d0 += w[i] * corrections[vertex, i, 0]
+            d1 += w[i] * corrections[vertex, i, 1]
+            d2 += w[i] * corrections[vertex, i, 2]
+        if not skin:
+            at = observed[vertex]
+            for i in range(3):
+                x[k, i] = z[at + i] + R[i, 0] * d0 + R[i, 1] * d1 + R[i, 2] * d2
+            continue
+        d0, d1, d2 = points[vertex, 0] + d0, points[vertex, 1] + d1, points[vertex, 2] + d2
+        x0, x1, x2 = 0.0, 0.0, 0.0
+        for at in range(starts[vertex], starts[vertex + 1]):
+            weight, b = weights[at], 12 * bones[at]
+            x0 += weight * (z[b] * d0 + z[b + 1] * d1 + z[b + 2] * d2 + z[b + 3])
+            x1 += weight * (z[b + 4] * d0 + z[b + 5] * d1 + z[b + 6] * d2 + z[b + 7])
+            x2 += weight * (z[b + 8] * d0 + z[b + 9] * d1 + z[b + 10] * d2 + z[b + 11])
+        x[k, 0], x[k, 1], x[k, 2] = x0, x1, x2
+
+
+@njit(cache=True)
+def vertex_rotations(
+    vertices: np.ndarray,
+    starts: np.ndarray,
+    bones: np.ndarray,
+    weights: np.ndarray,
+    quaternions: np.ndarray,
+    root: int,
+    blended: bool,
+    rotations: np.ndarray,
+) -> None:
+    """Write R_v (k, 9), row by row, of tet vertices (k,)."""
+    for k in range(vertices.shape[0]):
+        x, y, z, w, s = mixed_quaternion(vertices[k], starts, bones, weights, quaternions, root, blended)
+        sx, sy, sz = s * x, s * y, s * z
+        rotations[k, 0], rotations[k, 1], rotations[k, 2] = 1.0 - sy * y - sz * z, sx * y - sz * w, sx * z + sy * w
+        rotations[k, 3], rotations[k, 4], rotations[k, 5] = sx * y + sz * w, 1.0 - sx * x - sz * z, sy * z - sx * w
+        rotations[k, 6], rotations[k, 7], rotations[k, 8] = sx * z - sy * w, sy * z + sx * w, 1.0 - sx * x - sy * y
+
+
+@njit(cache=True)
+def rest_tets(
+    corners: np.ndarray,
+    neutral: np.ndarray,
+    neutral_inverse: np.ndarray,
+    positions: np.ndarray,
+    gradients: np.ndarray,
+    shares: np.ndarray,
+    work: np.ndarray,
+) -> None:
+    """Write shape gradients B (chunks, 9 · LANES) of the clamped rest tets and their volumes over the neutral ones."""
+    edges, own, inverse, B = work[60:69], work[69:78], work[78:87], work[87:96]
+    for c in range(corners.shape[0]):
+        for t in range(LANES):
+            base = corners[c, 0, t]
+            for a in range(3):
+                v = corners[c, a + 1, t]
+                for i in range(3):
+                    edges[3 * i + a] = positions[v, i] - positions[base, i]
+            for k in range(9):
+                own[k] = neutral[c, k, t]
+                inverse[k] = neutral_inverse[c, k, t]
+            shares[c, t] = rest_tet(edges, inverse, own, REST_CLAMP, B, work)
+            for k in range(9):
+                gradients[c, LANES * k + t] = B[k]
+
+
+@njit(cache=True)
+def materials(
+    positive: np.ndarray,
+    weights: np.ndarray,
+    young: np.ndarray,
+    poisson: np.ndarray,
+    scale: np.ndarray,
+    volumes: np.ndarray,
+    factors: np.ndarray,
+    lame: np.ndarray,
+) -> None:
+    """Write λ, μ (chunks, 2, LANES) at w⁺; `factors` come in as relative volumes and leave as ξ · volume."""
+    for c in range(volumes.shape[0]):
+        for t in range(LANES):
+            share, modulus, ratio = 0.0, 0.0, 0.0
+            for i in range(positive.shape[0]):
+                w = positive[i]
+                share += w * weights[c, i, t]
+                modulus += w * young[c, i, t]
+                ratio += w * poisson[c, i, t]
+            modulus *= scale[c, t]
+            factors[c, t] *= share * volumes[c, t]
+            lame[c, 0, t] = ratio * modulus / ((1.0 + ratio) * (1.0 - 2.0 * ratio))
+            lame[c, 1, t] = 0.5 * modulus / (1.0 + ratio)
+
+
+@njit(cache=True)
+def loads(
+    skin: bool,
+    blended: bool,
+    root: int,
+    inertial: np.ndarray,
+    zdd: np.ndarray,
+    turns: np.ndarray,
+    poses: int,
+    settings: np.ndarray,
+    switches: np.ndarray,
+    load: np.ndarray,
+    wind: np.ndarray,
+    pull: np.ndarray,
+) -> None:
+    """Write the load vector: accelerations minus gravity in their frames, then ẅ; and the wind in its frames."""
+    scale, sag_free = settings[INERTIA], switches[SAG_FREE] != 0
+    count = turns.shape[0] if skin else inertial.shape[0]
+    last = 0
+    for b in range(count):
+        own = b if skin else 0
+        R = turns[b if skin and blended else root]
+        effective_gravity(settings, turns[own], sag_free, pull)
+        width = 4 if skin else 1
+        first = 12 * b if skin else inertial[b]
+        for j in range(width):
+            a0, a1 = scale * zdd[first + j], scale * zdd[first + width + j]
+            a2 = scale * zdd[first + 2 * width + j]
+            if j == width - 1:
+                a0, a1, a2 = a0 - pull[0], a1 - pull[1], a2 - pull[2]
+            for i in range(3):
+                load[last + width * i + j] = R[0, i] * a0 + R[1, i] * a1 + R[2, i] * a2
+        last += 3 * width
+    for i in range(poses):
+        load[last + i] = scale * zdd[zdd.shape[0] - poses + i]
+    for f in range(wind.shape[0] // 3):
+        R = turns[f if blended else root]
+        for i in range(3):
+            wind[3 * f + i] = R[0, i] * settings[WIND] + R[1, i] * settings[WIND + 1] + R[2, i] * settings[WIND + 2]
+
+
+@njit(cache=True)
+def effective_gravity(settings: np.ndarray, R: np.ndarray, sag_free: bool, out: np.ndarray) -> None:
+    """Gravity, or how it differs from what the sculpted shape already bears: g − R g, zero at rest."""
+    for i in range(3):
+        out[i] = settings[GRAVITY + i]
+        if sag_free:
+            for j in range(3):
+                out[i] -= R[i, j] * settings[GRAVITY + j]
+
+
+@njit(cache=True)
+def gyroscopic_rates(
+    skin: bool,
+    gyro_bones: np.ndarray,
+    sample: np.ndarray,
+    arms: np.ndarray,
+    z: np.ndarray,
+    zd: np.ndarray,
+    zdd: np.ndarray,
+    turns: np.ndarray,
+    settings: np.ndarray,
+    rates: np.ndarray,
+    work: np.ndarray,
+) -> None:
+    """Write Ω and Ω̇ of the gyroscopic groups, cut off where a step would turn by more than `MOST_TURN`."""
+    most = MOST_TURN / settings[STEP]
+    A, A1, A2 = work[60:69].reshape((3, 3)), work[69:78].reshape((3, 3)), work[78:87].reshape((3, 3))
+    for k in range(gyro_bones.shape[0]):
+        b = gyro_bones[k]
+        if skin:
+            for i in range(3):
+                for j in range(3):
+                    at = 12 * b + 4 * i + j
+                    A[i, j], A1[i, j], A2[i, j] = z[at], zd[at], zdd[at]
+        else:
+            root_matrix(z, sample, arms, A)
+            root_matrix(zd, sample, arms, A1)
+            root_matrix(zdd, sample, arms, A2)
+        angular_rates(turns[b], A, A1, A2, rates[k, 0], rates[k, 1], work)
+        _limit(rates[k, 0], most)
+        _limit(rates[k, 1], MOST_TURN * most / settings[STEP])
+
+
+@njit(cache=True)
+def _limit(vector: np.ndarray, most: float) -> None:
+    length = np.sqrt(vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2])
+    if length > most:
+        for i in range(3):
+            vector[i] *= most / length

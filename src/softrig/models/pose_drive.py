@@ -1,0 +1,150 @@
+"""From rig parameters p to carrier values z, which is all the step knows of the pose.
+
+A skin's z: bone matrices M_b (B, 3, 4), then pose weights w (m,). A black box' z: positions of the observed tet vertices,
+carried by the surface without corrections, then w. Skins are compiled; a black box is asked for the few surface
+vertices that its observed tet vertices hang on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from softrig.errors import InputError
+from softrig.models.kernels import pose_space_drive as kernels
+from softrig.models.pose_space import PoseSpaceModel, parameters_start, rest_inverses
+from softrig.numerics.rotations import quaternion_conjugate, unit_quaternions
+from softrig.rig.bones import skin_of
+from softrig.rig.features import PoseFeatures
+from softrig.rig.protocol import Rig
+from softrig.rig.skeleton import Skeleton
+
+Drive = Callable[[np.ndarray], np.ndarray]
+
+
+class SkinDrive:
+    """Carrier values of a skin, compiled."""
+
+    def __init__(self, model: PoseSpaceModel, rig: Rig) -> None:
+        skin = skin_of(rig)
+        if skin is None or len(skin.binding.bones) * 12 + len(model.poses) != model.load_count:
+            raise InputError("the rig does not have the bones that carry the model's tets")
+        self.size = 12 * len(skin.binding.bones) + len(model.poses)
+        binds = skin.binding.inverse_binds @ rest_inverses(skin)
+        self._parameters = rig.parameters
+        self._tree = skeleton_tree(skin.skeleton, parameters_start(rig, skin), skin.binding.bones, binds)
+        self._features = compiled_features(model)
+        self._world = np.zeros((len(skin.skeleton), 3, 4))
+        self._room = np.zeros(self._features.poses.shape[1])
+
+    def __call__(self, p: np.ndarray) -> np.ndarray:
+        """z (Z,) at parameters p (P,)."""
+        p = np.ascontiguousarray(self._parameters.checked(p))
+        z = np.empty(self.size)
+        kernels.skin_carriers(self._tree, self._features, p, self._world, self._room, z)
+        return z
+
+    def pose_weights(self, p: np.ndarray) -> np.ndarray:
+        """w (m,) at parameters p (P,)."""
+        w = np.empty(len(self._features.matrix))
+        kernels.pose_weights(self._features, np.ascontiguousarray(p, dtype=np.float64), self._room, w)
+        return w
+
+
+class BlackBoxDrive:
+    """Carrier values of any other rig: positions of the observed tet vertices."""
+
+    def __init__(self, model: PoseSpaceModel, rig: Rig, observed: np.ndarray) -> None:
+        nodes, weights = model.tet_rig.shepard_nodes, model.tet_rig.shepard_weights
+        assert nodes is not None and weights is not None
+        self.size = 3 * len(observed) + len(model.poses)
+        self._rig = rig
+        self._surface, places = np.unique(nodes[observed], return_inverse=True)
+        self._places = places.reshape(nodes[observed].shape)
+        self._weights = weights[observed]
+        self._features = compiled_features(model)
+        self._room = np.zeros(self._features.poses.shape[1])
+        self._correctives = corrective_places(model, rig)
+        self._rest = model.vertices[observed] - self._carried(rig.parameters.rest)[0]
+
+    def _carried(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        p = np.array(self._rig.parameters.checked(p))
+        w = self.pose_weights(p)
+        places, poses = self._correctives
+        p[places] = w[poses]
+        surface = self._rig.positions(p, self._surface)
+        return np.einsum("na,nak->nk", self._weights, surface[self._places]), w
+
+    def __call__(self, p: np.ndarray) -> np.ndarray:
+        """z (Z,) at parameters p (P,)."""
+        carried, w = self._carried(p)
+        return np.concatenate([(self._rest + carried).ravel(), w])
+
+    def pose_weights(self, p: np.ndarray) -> np.ndarray:
+        """w (m,) at parameters p (P,)."""
+        w = np.empty(len(self._features.matrix))
+        kernels.pose_weights(self._features, np.ascontiguousarray(p, dtype=np.float64), self._room, w)
+        return w
+
+
+def observed_vertices(model: PoseSpaceModel) -> np.ndarray:
+    """Black-box tet vertices that the step must know: of the cubature tets, of the inertial sample, of the root."""
+    if model.tet_rig.kind == "skin":
+        return np.zeros(0, np.int64)
+    corners = model.tets[model.cubature.tets].ravel()
+    return np.unique(np.concatenate([corners, model.cubature.inertial_vertices, model.tet_rig.root_sample]))
+
+
+def pose_drive(model: PoseSpaceModel, rig: Rig) -> SkinDrive | BlackBoxDrive:
+    """The drive of a model by `rig`, its own or one of the same parameters."""
+    if len(rig.parameters) != len(model.rig.parameters):
+        raise InputError(f"the model's rig has {len(model.rig.parameters)} parameters, this one {len(rig.parameters)}")
+    if model.tet_rig.kind == "skin":
+        return SkinDrive(model, rig)
+    return BlackBoxDrive(model, rig, observed_vertices(model))
+
+
+def skeleton_tree(skeleton: Skeleton, start: int, bones: np.ndarray, binds: np.ndarray) -> kernels.Tree:
+    """The compiled form of a skeleton whose bones carry `binds` (B, 4, 4)."""
+    fixed = np.full(len(skeleton), -1, np.int32)
+    fixed[list(skeleton.fixed_matrices)] = np.arange(len(skeleton.fixed_matrices))
+    matrices = np.array([np.asarray(matrix)[:3] for matrix in skeleton.fixed_matrices.values()])
+    return kernels.Tree(
+        start,
+        np.ascontiguousarray(skeleton.parents, dtype=np.int32),
+        fixed,
+        np.ascontiguousarray(matrices.reshape(-1, 3, 4), dtype=np.float64),
+        np.ascontiguousarray(bones, dtype=np.int32),
+        np.ascontiguousarray(binds[:, :3], dtype=np.float64),
+    )
+
+
+def compiled_features(model: PoseSpaceModel) -> kernels.Features:
+    """Those features of `model.pose_features` that count."""
+    features: PoseFeatures = model.pose_features
+    parameters, weights = features.parameters, features.weights
+    turned = set((parameters.quaternions[:, None] + np.arange(4)).ravel().tolist())
+    columns = np.delete(np.arange(len(parameters)), parameters.quaternions + 3)
+    place = {int(parameter): k for k, parameter in enumerate(columns)}
+    scalars = [k for k in place if k not in turned and weights[place[k]] != 0.0]
+    turns = [int(k) for k in parameters.quaternions if weights[place[int(k)] : place[int(k)] + 3].any()]
+    order = [place[k] for k in scalars] + [place[k] + i for k in turns for i in range(3)]
+    lengths = np.array([features.size if parameters.units[k] == "m" else 1.0 for k in scalars])
+    rests = np.array([parameters.rest[k : k + 4] for k in turns]).reshape(-1, 4)
+    return kernels.Features(
+        np.array(scalars, np.int32),
+        parameters.rest[scalars] if scalars else np.zeros(0),
+        weights[[place[k] for k in scalars]] / lengths if scalars else np.zeros(0),
+        np.array(turns, np.int32),
+        quaternion_conjugate(unit_quaternions(rests)),
+        np.array([weights[place[k] : place[k] + 3] for k in turns]).reshape(-1, 3),
+        np.ascontiguousarray(model.poses.features[:, order], dtype=np.float64),
+        np.ascontiguousarray(model.poses.interpolant.matrix, dtype=np.float64),
+    )
+
+
+def corrective_places(model: PoseSpaceModel, rig: Rig) -> tuple[np.ndarray, np.ndarray]:
+    """Parameters of the corrective morphs, and their poses."""
+    places = [rig.parameters.index(name) for name, _ in model.corrective]
+    return np.array(places, np.int64), np.array([pose for _, pose in model.corrective], np.int64)

@@ -1,0 +1,401 @@
+"""A pose-space model in motion: carrier values in, modal coordinates and vertices out; one compiled call a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from softrig.dynamics import IMPLICIT_METHODS, Rayleigh, require_step
+from softrig.errors import InputError, require_finite, require_indices, require_vectors
+from softrig.models.kernels import pose_space_chunks
+from softrig.models.kernels import pose_space_layout as layout
+from softrig.models.kernels.pose_space_elastic import elasticity
+from softrig.models.kernels.pose_space_pose import rest_positions
+from softrig.models.kernels.pose_space_step import EXTERNAL, attempt, place, prepare
+from softrig.models.pose_drive import observed_vertices, pose_drive
+from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.pose_surface import Surface, write_displacements
+from softrig.rig.protocol import Rig
+
+LIMIT = 0.5
+"""Of the character's size: a displacement beyond it is not sound."""
+SUBSTEPS = (2, 4)
+"""Into how many parts a step that fails is cut, one after the other."""
+ENOUGH = 1e-12
+"""Residual over loads at which a static equilibrium is one."""
+HALVINGS = 12
+SHIFT = 1e-6
+"""Of the largest eigenvalue: smaller ones of a semidefinite stiffness are raised to it."""
+GRAVITY = (0.0, -9.81, 0.0)
+"""m/s²."""
+
+
+class Snapshot(NamedTuple):
+    """All that a stepper remembers of the motion."""
+
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    pose: np.ndarray
+    """(Z,) carrier values of the pose."""
+    counters: np.ndarray
+
+
+class Stepper:
+    """Steps a `PoseSpaceModel` at a fixed rate (hertz).
+
+    `method`: "newmark" or "backward-euler"; `iterations` of Newton a step; `modes`: fewer modes than the model has (level
+    of detail). `inertia_scale` multiplies what the rig's own motion does to the flesh, not gravity. `rig`: another rig
+    of the same parameters for a black box and for drawing. A step never gives NaN: see `counters`.
+    """
+
+    def __init__(
+        self,
+        model: PoseSpaceModel,
+        *,
+        rig: Rig | None = None,
+        rate: float = 180.0,
+        method: str = "newmark",
+        damping: Rayleigh | None = None,
+        iterations: int = 1,
+        inertia_scale: float = 1.0,
+        gravity: Sequence[float] | np.ndarray = GRAVITY,
+        sag_free: bool = True,
+        modes: int | None = None,
+    ) -> None:
+        if method not in IMPLICIT_METHODS:
+            raise InputError(f"no implicit method called {method!r}; there are {', '.join(IMPLICIT_METHODS)}")
+        if iterations < 1:
+            raise InputError(f"at least one Newton iteration a step, got {iterations}")
+        if not (np.isfinite(rate) and rate > 0.0):
+            raise InputError(f"steps a second must be positive, got {rate}")
+        self._model = model = model if modes is None else model.with_modes(modes)
+        self._rate, self._method = float(rate), method
+        self._drive = pose_drive(model, rig or model.rig)
+        self._runs = runs = layout.region_runs(model.region_of_mode)
+        regions = layout.vertex_regions(model, runs)
+        self._chunks, self._members, vertices, together = pose_space_chunks.chunks(model, runs, regions)
+        self._sums = layout.sums(model, runs, together)
+        self._rows = layout.rows(model, runs, regions)
+        self._carriers = layout.carriers(model, observed_vertices(model), vertices)
+        self._tables = (self._carriers, self._sums, self._chunks, self._rows)
+        self._memory = layout.memory(model, self._chunks, self._sums, self._carriers, self._drive.size)
+        self._surface = Surface(model, rig or model.rig, self._rows)
+        settings, switches = self._memory.settings, self._memory.switches
+        self._step = settings[layout.STEP] = require_step(1.0 / rate)
+        settings[layout.LIMIT] = LIMIT * model.size
+        settings[layout.TOLERANCE] = 1e-13
+        switches[layout.EULER] = method == "backward-euler"
+        switches[layout.ITERATIONS] = iterations
+        self._stiffness_scale = np.ones(len(model.region_names))
+        self.damping = damping or Rayleigh()
+        self.inertia_scale = inertia_scale
+        self.gravity = np.asarray(gravity)
+        self.sag_free = sag_free
+        self._precise = np.zeros(len(model.shapes) * model.mode_count), np.zeros(3)
+        self.place(self.carriers(model.rig.parameters.rest))
+
+    # Settings
+
+    @property
+    def model(self) -> PoseSpaceModel:
+        """The model, with the modes that are stepped."""
+        return self._model
+
+    @property
+    def rate(self) -> float:
+        """Steps a second."""
+        return self._rate
+
+    @property
+    def method(self) -> str:
+        """Either "newmark" or "backward-euler"."""
+        return self._method
+
+    @property
+    def damping(self) -> Rayleigh:
+        """Rayleigh damping."""
+        return self._damping
+
+    @damping.setter
+    def damping(self, value: Rayleigh) -> None:
+        self._damping = value
+        self._memory.settings[layout.ALPHA], self._memory.settings[layout.BETA] = value.mass, value.stiffness
+
+    @property
+    def inertia_scale(self) -> float:
+        """Factor on the forces of the rig's motion, 1 is physical."""
+        return float(self._memory.settings[layout.INERTIA])
+
+    @inertia_scale.setter
+    def inertia_scale(self, value: float) -> None:
+        require_finite(np.asarray(value, dtype=np.float64), "inertia scale")
+        self._memory.settings[layout.INERTIA] = value
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """(3,) m/s²."""
+        at = layout.GRAVITY
+        return self._memory.settings[at : at + 3].copy()
+
+    @gravity.setter
+    def gravity(self, value: Sequence[float] | np.ndarray) -> None:
+        at = layout.GRAVITY
+        self._memory.settings[at : at + 3] = require_vectors(value, 1, "gravity")[0]
+
+    @property
+    def sag_free(self) -> bool:
+        """Whether only the change of gravity relative to the flesh acts: the sculpted shape already bears it."""
+        return bool(self._memory.switches[layout.SAG_FREE])
+
+    @sag_free.setter
+    def sag_free(self, value: bool) -> None:
+        self._memory.switches[layout.SAG_FREE] = bool(value)
+
+    @property
+    def wind(self) -> np.ndarray:
+        """(3,) N/m², the same force on every square metre."""
+        at = layout.WIND
+        return self._memory.settings[at : at + 3].copy()
+
+    @wind.setter
+    def wind(self, value: Sequence[float] | np.ndarray) -> None:
+        at = layout.WIND
+        self._memory.settings[at : at + 3] = require_vectors(value, 1, "wind")[0]
+
+    @property
+    def stiffness_scale(self) -> np.ndarray:
+        """(g,) factor on Young's modulus of each region; assign to change it."""
+        return self._stiffness_scale.copy()
+
+    @stiffness_scale.setter
+    def stiffness_scale(self, value: Sequence[float] | np.ndarray) -> None:
+        model = self._model
+        scales = np.broadcast_to(np.asarray(value, dtype=np.float64), len(model.region_names)).copy()
+        if not (np.isfinite(scales).all() and (scales > 0.0).all()):
+            raise InputError("stiffness scales must be positive", np.flatnonzero(~(scales > 0.0)))
+        self._stiffness_scale = scales
+        of_tet = scales[pose_space_chunks.owners(model, self._runs)]
+        self._chunks.scale[:] = of_tet[np.maximum(self._members, 0)]
+        # √s on both sides of ΔK: within a region its factor, between two their mean, and it stays semidefinite.
+        sides = np.sqrt(scales)[model.region_of_mode]
+        correction = model.cubature.stiffness_correction * np.outer(sides, sides)
+        self._sums.stiffness[:] = layout.packed(correction, self._sums.segments)
+        positive = np.array([layout.positive_part(matrix) for matrix in correction])
+        self._sums.stiffness_positive[:] = layout.packed(positive, self._sums.segments)
+
+    # State
+
+    @property
+    def q(self) -> np.ndarray:
+        """(r,) modal coordinates, live."""
+        return self._memory.state[0]
+
+    @property
+    def v(self) -> np.ndarray:
+        """(r,) their rates, live."""
+        return self._memory.state[1]
+
+    @property
+    def a(self) -> np.ndarray:
+        """(r,) their accelerations, live."""
+        return self._memory.state[2]
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Steps, and how many of them needed semidefinite Hessians, smaller steps, or a decay."""
+        return dict(zip(layout.COUNTERS, self._memory.counters.tolist(), strict=True))
+
+    def snapshot(self) -> Snapshot:
+        """A copy of the state."""
+        q, v, a = self._memory.state.copy()
+        return Snapshot(q, v, a, self._memory.pose.copy(), self._memory.counters.copy())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue from `snapshot`, to the last bit."""
+        self._memory.state[:] = snapshot.q, snapshot.v, snapshot.a
+        self._memory.counters[:] = snapshot.counters
+        self.place(snapshot.pose)
+
+    # Motion
+
+    def carriers(self, p: np.ndarray) -> np.ndarray:
+        """(Z,) carrier values at rig parameters p (P,)."""
+        return self._drive(p)
+
+    def pose_weights(self, p: np.ndarray) -> np.ndarray:
+        """(m,) w at rig parameters p (P,)."""
+        return self._drive.pose_weights(p)
+
+    def place(self, z: np.ndarray) -> None:
+        """Take carrier values z (Z,) as the pose, at rest, without stepping."""
+        place(self._carriers, self._sums, self._memory, z)
+
+    def step(self, z: np.ndarray, zdot: np.ndarray, zddot: np.ndarray) -> None:
+        """One step of 1/rate seconds that ends at carrier values z (Z,) with rates zdot, 1/s, and zddot, 1/s²."""
+        tables, memory = self._tables, self._memory
+        prepare(*tables, memory, z, zdot, zddot)
+        memory.counters[layout.STEPS] += 1
+        if not attempt(*tables, memory, self._step, True):
+            self._recover()
+
+    def _recover(self) -> None:
+        """A step that has no sound result is redone as 2, then as 4; failing that the modes decay by half."""
+        memory, tables = self._memory, self._tables
+        memory.counters[layout.HALVED] += 1
+        before = memory.state.copy()
+        for parts in SUBSTEPS:
+            if all(attempt(*tables, memory, self._step / parts, False) for _ in range(parts)):
+                return
+            memory.state[:] = before
+        memory.counters[layout.DECAYED] += 1
+        memory.state[:] = np.where(np.isfinite(before), 0.5 * before, 0.0)
+
+    def settle(self, z: np.ndarray, iterations: int = 50) -> float:
+        """Static equilibrium at carrier values z (Z,) under gravity, wind and loads; rates become zero.
+
+        Newton from q = 0, with positive semidefinite Hessians where the exact ones fail and halved steps until the
+        residual falls. Returns what is left of the residual, over the loads: below 1e-9 where it converged.
+        """
+        still = np.zeros_like(z)
+        prepare(*self._tables, self._memory, z, still, still)
+        memory = self._memory
+        loads = memory.vectors[EXTERNAL].copy()
+        scale = float(np.linalg.norm(loads)) or 1.0
+        x = np.zeros(self._model.mode_count)
+        force, stiffness = self._elasticity(x, fresh=True)
+        left = float(np.linalg.norm(force - loads))
+        for _ in range(iterations):
+            if not left > ENOUGH * scale:
+                break
+            change = self._newton_change(x, force - loads, stiffness)
+            for part in 0.5 ** np.arange(HALVINGS):
+                trial = x - part * change
+                force, stiffness = self._elasticity(trial)
+                size = float(np.linalg.norm(force - loads))
+                if size < left:
+                    break
+            else:
+                # No step helps any more: rounding, or an instability that Newton cannot pass.
+                break
+            x, left = trial, size
+        memory.state[:] = 0.0
+        memory.state[0] = x / memory.upsilon
+        return left / scale
+
+    def _newton_change(self, x: np.ndarray, residual: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
+        """(r,) K⁻¹ residual; positive semidefinite Hessians, shifted if they must be, where K is not definite."""
+        try:
+            return cho_solve(cho_factor(stiffness, lower=True), residual)
+        except LinAlgError:
+            self._memory.counters[layout.PROJECTED] += 1
+        _, stiffness = self._elasticity(x, projected=True)
+        values, vectors = np.linalg.eigh(stiffness)
+        return vectors @ (vectors.T @ residual / np.maximum(values, SHIFT * values[-1]))
+
+    def _elasticity(
+        self, x: np.ndarray, *, fresh: bool = False, projected: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """f̂ (r,) and K̂ (r, r) at x = Υq (r,), at the prepared pose."""
+        _, sums, chunks, _ = self._tables
+        memory = self._memory
+        force = np.empty_like(x)
+        elasticity(
+            chunks.law,
+            chunks.groups,
+            chunks.starts,
+            chunks.columns,
+            chunks.vertices,
+            chunks.offsets,
+            chunks.shapes,
+            chunks.edge_offsets,
+            memory.basis,
+            memory.rotations,
+            memory.gradients,
+            memory.lame,
+            memory.factors,
+            sums.segments,
+            sums.stiffness,
+            sums.stiffness_positive,
+            memory.positive,
+            memory.correction,
+            x,
+            fresh,
+            projected,
+            memory.edges,
+            memory.product,
+            memory.local,
+            memory.lanes,
+            memory.active,
+            memory.work,
+            force,
+            memory.stiffness,
+        )
+        lower = np.tril(memory.stiffness)
+        return force, lower + np.tril(lower, -1).T
+
+    def point_loads(self, vertices: np.ndarray, forces: np.ndarray) -> None:
+        """Forces (k, 3), newton, world, at tet vertices (k,); kept until replaced, none: cleared."""
+        vertices = require_indices(vertices, len(self._model.vertices), "loaded vertices")
+        forces = require_vectors(forces, len(vertices), "point loads") if len(vertices) else np.zeros((0, 3))
+        memory = self._memory
+        if len(vertices) > len(memory.load_vertices):
+            room = 2 * len(vertices)
+            self._memory = memory._replace(
+                load_vertices=np.zeros(room, np.int32),
+                load_forces=np.zeros((room, 3)),
+                load_rotations=np.zeros((room, 9)),
+            )
+        self._memory.load_vertices[: len(vertices)] = vertices
+        self._memory.load_forces[: len(vertices)] = forces
+        self._memory.switches[layout.LOADS] = len(vertices)
+
+    # Vertices
+
+    def vertex_displacements(self, vertices: np.ndarray | None = None) -> np.ndarray:
+        """(k, 3) metres: u of the named tet vertices, or of all, at the current pose."""
+        chosen = self._chosen(vertices)
+        out = np.empty((len(chosen), 3))
+        write_displacements(self._carriers, self._rows, self._memory, chosen, *self._precise, out)
+        return out
+
+    def tet_positions(self, vertices: np.ndarray | None = None) -> np.ndarray:
+        """(k, 3) metres: rest position plus u of the named tet vertices, or of all.
+
+        A black box knows only the vertices that its cubature, its inertial sample and its root use.
+        """
+        chosen = self._chosen(vertices)
+        if not self._carriers.skin and (self._carriers.observed[chosen] < 0).any():
+            raise InputError(
+                "positions of vertices that this black-box model does not observe",
+                chosen[self._carriers.observed[chosen] < 0],
+            )
+        carriers, memory = self._carriers, self._memory
+        out = np.empty((len(chosen), 3))
+        rest_positions(
+            carriers.skin,
+            chosen,
+            memory.pose,
+            memory.w,
+            memory.turns[0],
+            carriers.starts,
+            carriers.bones,
+            carriers.weights,
+            carriers.points,
+            carriers.corrections,
+            carriers.observed,
+            out,
+        )
+        out += self.vertex_displacements(chosen)
+        return out
+
+    def surface(self, p: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """(n̄, 3) float32 metres: the surface at rig parameters p (P,), correctives applied, plus A u."""
+        return self._surface.positions(self._carriers, self._rows, self._memory, self._drive, p, out)
+
+    def _chosen(self, vertices: np.ndarray | None) -> np.ndarray:
+        count = len(self._model.vertices)
+        return np.arange(count) if vertices is None else require_indices(vertices, count, "tet vertices")

@@ -1,0 +1,144 @@
+"""`bake`: clips of a model, simulated and written into files that every program opens."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from softrig.conversion import ENDINGS, Conversion, check_output, write_motion
+from softrig.errors import InputError, SoftrigError
+from softrig.models.pose_space import PoseSpaceModel
+from softrig.rig.character import Character
+from softrig.rig.clip import Clip
+from softrig.simulation import Bake, Damping, Simulation
+
+Progress = Callable[[int, int], None]
+
+SAME_PLACE = 1e-5
+"""Of the size: vertices of one character, through a file and back, lie this close."""
+
+
+@dataclass(frozen=True)
+class Baked:
+    """One clip: what was written, or why not."""
+
+    clip: str
+    path: Path
+    done: Conversion | None
+    largest_offset: float = 0.0
+    """How far the flesh was from plain skinning at most, metres."""
+    failure: str = ""
+
+
+def model_simulation(model: PoseSpaceModel, **options: object) -> Simulation:
+    """A simulation with the settings that the model was built with; `options` of `Simulation` overrule them."""
+    settings = model.notes.get("project", {}).get("simulation", {})
+    chosen: dict[str, object] = {name: settings[name] for name in ("gravity", "inertia", "rate") if name in settings}
+    ratio = model.notes.get("damping ratio")
+    if isinstance(ratio, int | float):
+        chosen["damping"] = Damping(float(ratio))
+    return Simulation(model, **(chosen | options))  # type: ignore[arg-type]
+
+
+def chosen_clips(model: PoseSpaceModel, names: Sequence[str]) -> tuple[Clip, ...]:
+    """The clips of a model by name; "all" is all of them."""
+    known = {clip.name: clip for clip in model.clips}
+    if not known:
+        raise InputError(f"'{model.name}' has no clips")
+    if list(names) in ([], ["all"]):
+        return tuple(model.clips)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError(f"'{model.name}' has no clip {', '.join(unknown)}; its clips: {', '.join(known)}")
+    return tuple(known[name] for name in names)
+
+
+def bake(
+    model: PoseSpaceModel,
+    character: Character,
+    clips: Sequence[str],
+    output: Path,
+    *,
+    ending: str = ".glb",
+    fps: float = 60.0,
+    loop: bool | None = None,
+    progress: Progress | None = None,
+) -> list[Baked]:
+    """Simulate clips of `model` and write each: to `output` if it is a file, else into that folder as `<clip><ending>`.
+
+    `character`: the one the model was built from. `loop`: whether the motion closes; None: where the clip loops. A clip
+    that fails is reported and does not stop the others.
+    """
+    require_same_character(model, character)
+    wanted = chosen_clips(model, clips)
+    paths = [_path(clip, output, ending, len(wanted)) for clip in wanted]
+    if output.suffix.lower() not in ENDINGS:
+        output.mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        check_output(path, character.source)
+    results = []
+    for index, (clip, path) in enumerate(zip(wanted, paths, strict=True)):
+        tell = None if progress is None else _part(progress, index, len(wanted))
+        results.append(_bake_one(model, character, clip, path, fps, loop, tell))
+    return results
+
+
+def _bake_one(
+    model: PoseSpaceModel,
+    character: Character,
+    clip: Clip,
+    path: Path,
+    fps: float,
+    loop: bool | None,
+    progress: Progress | None,
+) -> Baked:
+    try:
+        made: Bake = model_simulation(model, fps=fps).bake(
+            clip, fps, loop=clip.looping if loop is None else loop, plain=True, progress=progress
+        )
+        done = write_motion(character, clip.name, made.times, made.vertices, path, name=f"{clip.name}.soft")
+    except (SoftrigError, OSError) as error:
+        return Baked(clip.name, path, None, failure=str(error))
+    return Baked(clip.name, path, done, made.report.largest_offset)
+
+
+def _path(clip: Clip, output: Path, ending: str, count: int) -> Path:
+    if output.suffix.lower() in ENDINGS:
+        if count > 1:
+            raise InputError(f"{output}: one file for {count} clips; give a folder")
+        return output
+    if ending not in ENDINGS:
+        raise InputError(f"cannot write {ending}; there are {', '.join(ENDINGS)}")
+    safe = (
+        "".join(letter if letter.isalnum() or letter in "-_ ." else "_" for letter in clip.name).strip(". ") or "clip"
+    )
+    return output / f"{safe}{ending}"
+
+
+def _part(progress: Progress, index: int, count: int) -> Progress:
+    def tell(done: int, total: int) -> None:
+        progress(1000 * index + round(1000 * done / max(total, 1)), 1000 * count)
+
+    return tell
+
+
+def require_same_character(model: PoseSpaceModel, character: Character) -> None:
+    """Refuse a character that is not the one `model` was built from, or that changed since."""
+    own = model.rig.positions(model.rig.parameters.rest)
+    theirs = character.rest_positions
+    if own.shape != theirs.shape or np.abs(own - theirs).max(initial=0.0) > SAME_PLACE * model.size:
+        raise InputError(
+            f"'{character.name}' ({len(theirs):,} vertices) is not the character this model was built for "
+            f"('{model.name}', {len(own):,} vertices)"
+        )
+    known = model.notes.get("source", {}).get("sha256")
+    if known and character.source is not None and _sha256(character.source) != known:
+        raise InputError(f"{character.source} changed since the model was built: build it again")
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

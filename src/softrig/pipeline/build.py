@@ -1,0 +1,111 @@
+"""`build`: a character in, a model that moves out. One line a stage."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from softrig.errors import InputError
+from softrig.models.pose_space import PoseSpaceModel
+from softrig.pipeline.cache import StageCache
+from softrig.pipeline.fabric import Fabric, make_fabric
+from softrig.pipeline.flesh import Flesh, make_flesh, prepared_character
+from softrig.pipeline.parallel import workers
+from softrig.pipeline.posing import Posing, pose_character
+from softrig.pipeline.reduction import reduce_forces
+from softrig.pipeline.rigging import bones_of
+from softrig.pipeline.shapes import Shapes, make_shapes
+from softrig.project import Project, paper_recipe
+from softrig.rig.character import Character
+
+Update = Callable[[int, int], None]
+Stage = Callable[[str], AbstractContextManager[Update | None]]
+"""Opens a stage by its title and gives what to tell the progress to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A model and what it was made from, for those who compare it with the full body."""
+
+    model: PoseSpaceModel
+    character: Character
+    flesh: Flesh
+    posing: Posing
+    fabric: Fabric
+    shapes: Shapes
+
+
+def build(
+    character: Character,
+    project: Project | None = None,
+    *,
+    recipe: str | None = None,
+    cache: Path | None = None,
+    folder: Path | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    stage: Stage | None = None,
+) -> PoseSpaceModel:
+    """The pose-space model of `character`, by the decisions of `project` (sensible ones by default).
+
+    `recipe="paper"` takes the choices PSSD prints instead of ours. `cache`: a folder for finished stages; what a change
+    does not touch is taken from there. `folder`: where the project's sculpts lie. `jobs`: worker processes, all cores
+    by default; `cluster`: the address of a dask scheduler instead.
+    """
+    return build_parts(
+        character, project, recipe=recipe, cache=cache, folder=folder, jobs=jobs, cluster=cluster, stage=stage
+    ).model
+
+
+def build_parts(
+    character: Character,
+    project: Project | None = None,
+    *,
+    recipe: str | None = None,
+    cache: Path | None = None,
+    folder: Path | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    stage: Stage | None = None,
+) -> Built:
+    """As `build`, with everything the model was made from."""
+    project = _with_recipe(project or Project(), recipe)
+    stage = stage or (lambda _: nullcontext(None))
+    stages = StageCache(cache)
+    character = prepared_character(character, project)
+    with workers(jobs, cluster) as count:
+        bones = bones_of(character)
+        with stage("Filling with tets") as update:
+            flesh = make_flesh(character, project, stages, update)
+        with stage("Fitting the poses") as update:
+            posing = pose_character(
+                character, flesh, project, stages, bones=bones, folder=folder, jobs=count, progress=update
+            )
+        fabric = make_fabric(character, flesh, posing, project)
+        with stage("Finding shapes") as update:
+            shapes = make_shapes(character, flesh, posing, fabric, project, stages, jobs=count, progress=update)
+        with stage("Reducing forces") as update:
+            model = reduce_forces(character, flesh, posing, fabric, shapes, project, stages, update)
+    model.notes["source"] = source_note(character)
+    model.notes["stages"] = {"made": stages.made, "reused": stages.reused}
+    return Built(model, character, flesh, posing, fabric, shapes)
+
+
+def _with_recipe(project: Project, recipe: str | None) -> Project:
+    if recipe in (None, "load"):
+        return project
+    if recipe != "paper":
+        raise InputError(f"no recipe called {recipe!r}; there are load and paper")
+    return paper_recipe(project)
+
+
+def source_note(character: Character) -> dict[str, Any]:
+    """Which character a model belongs to: enough to find its file again and to notice that it changed."""
+    if character.source is None:
+        return {"name": character.name}
+    content = character.source.read_bytes()
+    return {"name": character.name, "file": character.source.name, "sha256": hashlib.sha256(content).hexdigest()}

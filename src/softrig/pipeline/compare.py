@@ -1,0 +1,112 @@
+"""Reduced against full: both driven by the same poses, step by step, and how far they part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from softrig.dynamics import Rayleigh
+from softrig.fidelity import FidelityReport, compare
+from softrig.models.moving import FullSimulation
+from softrig.models.pose_space import Cubature, PoseSpaceModel
+from softrig.models.stepper import Stepper
+from softrig.pipeline.build import Built
+from softrig.rig.clip import Clip
+from softrig.simulation.damping import Damping
+from softrig.simulation.timeline import Timeline
+
+Progress = Callable[[int, int], None]
+Carriers = Callable[[np.ndarray], np.ndarray]
+
+RATE = 180.0
+"""Inner steps a second of both."""
+
+
+def carrier_steps(
+    carriers: Carriers, poses: np.ndarray, fps: float, rate: float, *, newmark: bool = True
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """z, ż, z̈ at every inner step of a motion: poses (f, P) at `fps`, as a simulation sees them."""
+    first = carriers(poses[0])
+    timeline = Timeline(len(first), rate, lead=newmark)
+    timeline.restart(first)
+    for pose in poses[1:]:
+        yield from timeline.frame(carriers(pose), 1.0 / fps)
+
+
+def reduced_trajectory(
+    model: PoseSpaceModel, poses: np.ndarray, fps: float, *, rate: float = RATE, damping: Rayleigh, gyro: bool = True
+) -> np.ndarray:
+    """(steps, n, 3) metres: displacements of the tet vertices at the inner steps, from rest, without gravity."""
+    if not gyro:
+        model = replace(model, gyro=np.zeros_like(model.gyro))
+    stepper = Stepper(model, rate=rate, damping=damping, gravity=(0.0, 0.0, 0.0))
+    stepper.place(stepper.carriers(poses[0]))
+    shown = []
+    for z, speed, acceleration in carrier_steps(stepper.carriers, poses, fps, rate):
+        stepper.step(z, speed, acceleration)
+        shown.append(stepper.vertex_displacements(None).copy())
+    return np.stack(shown)
+
+
+def full_trajectory(
+    built: Built,
+    poses: np.ndarray,
+    fps: float,
+    *,
+    rate: float = RATE,
+    damping: Rayleigh,
+    iterations: int | None = 1,
+    every: int = 1,
+    progress: Progress | None = None,
+) -> np.ndarray:
+    """(steps / every, n, 3) metres: the same of the full body on its moving rest shape (PSSD Eq. 4)."""
+    full = FullSimulation(
+        built.model,
+        built.fabric.young,
+        built.fabric.poisson,
+        rate=rate,
+        damping=damping,
+        iterations=iterations,
+        gravity=(0.0, 0.0, 0.0),
+    )
+    full.place(full.carriers_at(poses[0]))
+    shown = []
+    total = int((len(poses) - 1) * rate / fps)
+    for index, (z, speed, acceleration) in enumerate(carrier_steps(full.carriers_at, poses, fps, rate)):
+        full.step(z, speed, acceleration)
+        if (index + 1) % every == 0:
+            shown.append(full.displacements().copy())
+        if progress is not None:
+            progress(index + 1, total)
+    return np.stack(shown)
+
+
+def exact_forces(built: Built) -> PoseSpaceModel:
+    """The model with every tet in its cubature: the same shapes with exact projected forces."""
+    model, fabric = built.model, built.fabric
+    count = len(model.tets)
+    cubature = Cubature(
+        np.arange(count, dtype=np.int32),
+        np.ones((len(model.poses), count)),
+        fabric.young,
+        fabric.poisson,
+        np.zeros_like(model.cubature.stiffness_correction),
+        model.cubature.inertial_vertices,
+    )
+    return replace(model, cubature=cubature)
+
+
+def default_damping(built: Built) -> Rayleigh:
+    """The damping a simulation of the model has by default."""
+    return Damping(built.fabric.damping_ratio).rayleigh(built.model)
+
+
+def compare_clip(built: Built, clip: Clip, *, fps: float = 60.0, progress: Progress | None = None) -> FidelityReport:
+    """Reduced against full on one clip at the same step."""
+    _, poses = clip.resample(fps)
+    damping = default_damping(built)
+    full = full_trajectory(built, poses, fps, damping=damping, progress=progress)
+    reduced = reduced_trajectory(built.model, poses, fps, damping=damping)
+    return compare(reduced, full, built.model.vertex_mass, RATE)

@@ -1,0 +1,262 @@
+"""The poses of a model: which ones, how the tets follow the rig, and where they are at each pose (PSSD §3, §4.1)."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from softrig.errors import InputError
+from softrig.fem.meshes import VolumeMesh
+from softrig.io.caches import read_obj
+from softrig.models.pose_space import PoseTable, TetRig, polar_rotations
+from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
+from softrig.pipeline.flesh import Flesh
+from softrig.pipeline.parallel import Progress, each
+from softrig.pipeline.rigging import Bones, blended_rotations
+from softrig.poses.fit import fit_tets
+from softrig.poses.selection import Pose, farthest_poses, pose_at, pose_of
+from softrig.poses.tet_rig import bind_correction, carried, shepard, skinned, tet_skin
+from softrig.project import GivenPose, Project
+from softrig.rig.character import Character
+from softrig.rig.pose_space import PoseSpaceRig, sculpted_correction, with_corrections
+from softrig.rig.protocol import Rig
+
+ROOT_SAMPLE = 32
+"""Tet vertices whose motion tells how a rig without bones turns as a whole."""
+
+
+@dataclass(frozen=True, eq=False)
+class Posing:
+    """m poses and the rest shape of the tets at each."""
+
+    rig: Rig
+    """The character's, with a morph more for every sculpt of the project."""
+    corrective: tuple[tuple[str, int], ...]
+    table: PoseTable
+    tet_rig: TetRig
+    bones: Bones | None
+    positions: np.ndarray
+    """(m, n, 3) metres: fitted rest shapes, root motion included."""
+    bind: bool
+    """Whether shapes turn with the bones; otherwise with the root."""
+    reports: list[dict[str, float]]
+    """Of each pose's fit."""
+
+    @property
+    def frame_weights(self) -> csr_array:
+        """(n, frames): which frames turn a vertex' shapes."""
+        if self.bind:
+            assert self.tet_rig.weights is not None
+            return self.tet_rig.weights
+        return csr_array(np.ones((len(self.positions[0]), 1)))
+
+    def frames(self, p: np.ndarray, vertices: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """(frames, 3, 3) rotations at parameters p (P,)."""
+        if self.bones is not None:
+            rotations = polar_rotations(self.bones.matrices(p)[:, :3, :3])
+            return rotations if self.bind else rotations[self.tet_rig.root_bone][None]
+        sample = self.tet_rig.root_sample
+        arms = mass[sample, None] * (vertices[sample] - np.average(vertices[sample], axis=0, weights=mass[sample]))
+        places = self.carried_by_surface(p, vertices)[sample]
+        return polar_rotations(np.einsum("sk,sl->kl", places, arms))[None]
+
+    def vertex_rotations(self, p: np.ndarray, vertices: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """(n, 3, 3) R_v at parameters p (P,)."""
+        return blended_rotations(self.frame_weights, self.frames(p, vertices, mass))
+
+    def carried_by_surface(self, p: np.ndarray, vertices: np.ndarray) -> np.ndarray:
+        """(n, 3) tets of a black box at p, without corrections, metres."""
+        nodes, weights = self.tet_rig.shepard_nodes, self.tet_rig.shepard_weights
+        assert nodes is not None
+        assert weights is not None
+        rig = PoseSpaceRig(self.rig, self.corrective, self.table.parameters, ignored=_morphs(self.rig))
+        return carried(vertices, nodes, weights, rig.positions(p) - rig.positions(rig.parameters.rest))
+
+
+def pose_character(
+    character: Character,
+    flesh: Flesh,
+    project: Project,
+    cache: StageCache,
+    *,
+    bones: Bones | None,
+    folder: Path | None = None,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Posing:
+    """Choose the poses and fit the tets to the surface at each."""
+    names, parameters = chosen_poses(character, project)
+    rig, corrective = _with_sculpts(character, project, names, parameters, folder)
+    parameters = _widened(character.rig, rig, parameters)
+    table = pose_table(rig, names, parameters)
+    surface = PoseSpaceRig(rig, corrective, parameters, ignored=_morphs(rig))
+    targets = np.stack([surface.positions(p)[flesh.soft_vertices] for p in parameters])
+    base = _tet_rig(character, flesh, bones, len(names))
+    starts = np.stack([_start(base, bones, surface, p, flesh.mesh.vertices) for p in parameters])
+    key = content_hash(flesh.mesh.vertices, flesh.mesh.elements, targets, starts)
+    arrays = cache.get("fit", key, lambda: _fitted(character, flesh, targets, starts, jobs, progress))
+    posing = Posing(
+        rig, corrective, table, base, bones, arrays["positions"], _bind(project, bones), text_value(arrays["reports"])
+    )
+    return _with_tet_corrections(posing, flesh, starts)
+
+
+def chosen_poses(character: Character, project: Project) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names and parameters (m, P): the rest pose, those given, and others from the clips, far from each other."""
+    settings = project.poses
+    clips = character.clips if settings.clips is None else tuple(character.clip(name) for name in settings.clips)
+    given = [Pose(_pose_name(pose, index), _given(character, pose)) for index, pose in enumerate(settings.given)]
+    count = max(settings.count, 1 + len(given))
+    return farthest_poses(character.rig, clips, count, given=given, ignored=_morphs(character.rig))
+
+
+def _morphs(rig: Rig) -> list[str]:
+    """Parameters that are no pose: correctives follow from the pose, faces move no tets."""
+    return [name for name in rig.parameters.names if name.endswith(".weight")]
+
+
+def pose_table(rig: Rig, names: tuple[str, ...], parameters: np.ndarray) -> PoseTable:
+    """The poses in feature space; morph weights do not count."""
+    features = rig.pose_features  # type: ignore[attr-defined]
+    morphs = set(_morphs(rig))
+    weights = features.weights * np.array([name not in morphs for name in features.names])
+    return PoseTable(names, parameters, weights * features.raw(parameters), weights)
+
+
+def _given(character: Character, pose: GivenPose) -> np.ndarray:
+    if pose.clip is not None:
+        return pose_at(character.clip(pose.clip), pose.time).parameters
+    return pose_of(character.rig.parameters, pose.parameters, "").parameters
+
+
+def _pose_name(pose: GivenPose, index: int) -> str:
+    if pose.name is not None:
+        return pose.name
+    return f"{pose.clip} @ {pose.time:.2f} s" if pose.clip else f"given {index}"
+
+
+def _with_sculpts(
+    character: Character, project: Project, names: tuple[str, ...], parameters: np.ndarray, folder: Path | None
+) -> tuple[Rig, tuple[tuple[str, int], ...]]:
+    """The rig with a corrective morph for every sculpted OBJ, and which pose each belongs to."""
+    rig: Rig = character.rig
+    deltas, titles, corrective = [], [], []
+    for index, pose in enumerate(project.poses.given):
+        if pose.sculpt is None:
+            continue
+        place = names.index(_pose_name(pose, index))
+        positions = read_obj(_beside(folder, pose.sculpt))[0].astype(np.float64)
+        deltas.append(sculpted_correction(rig, parameters[place], positions))  # type: ignore[arg-type]
+        titles.append(f"sculpt.{names[place]}")
+        corrective.append((f"sculpt.{names[place]}.weight", place))
+    if not deltas:
+        return rig, ()
+    return with_corrections(rig, np.stack(deltas), titles), tuple(corrective)  # type: ignore[arg-type]
+
+
+def _beside(folder: Path | None, name: str) -> Path:
+    """The file called `name` beside the project file, and nowhere else."""
+    if folder is None:
+        raise InputError(f"sculpt '{name}': sculpts are looked for beside the project file, and there is none")
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise InputError(f"sculpt '{name}' lies outside the project's folder")
+    return path
+
+
+def _widened(old: Rig, new: Rig, parameters: np.ndarray) -> np.ndarray:
+    """(m, P') the poses of a rig that got more morphs."""
+    if old is new:
+        return parameters
+    wide = np.tile(new.parameters.rest, (len(parameters), 1))
+    wide[:, [new.parameters.index(name) for name in old.parameters.names]] = parameters
+    return wide
+
+
+def _bind(project: Project, bones: Bones | None) -> bool:
+    wanted = project.basis.interpolation
+    if wanted == "bind" and bones is None:
+        raise InputError('interpolation in bind space needs a skinned character; use "world"')
+    return bones is not None and wanted != "world"
+
+
+def _tet_rig(character: Character, flesh: Flesh, bones: Bones | None, poses: int) -> TetRig:
+    """How tets follow, not yet corrected."""
+    rest = character.rest_positions[flesh.soft_vertices]
+    nothing = np.zeros((poses, *flesh.mesh.vertices.shape))
+    if bones is not None:
+        table = bones.table[flesh.soft_vertices]
+        weights = tet_skin(flesh.mesh.vertices, rest, table, tets=flesh.mesh.elements)
+        return TetRig("skin", weights, None, None, nothing, bones.root)
+    nodes, weights = shepard(flesh.mesh.vertices, rest)
+    sample = farthest_vertices(flesh.mesh.vertices, ROOT_SAMPLE)
+    return TetRig("black-box", None, flesh.soft_vertices[nodes].astype(np.int32), weights, nothing, 0, sample)
+
+
+def farthest_vertices(points: np.ndarray, count: int) -> np.ndarray:
+    """(≤ count,) int32 points, each the farthest from those before it; the first is the farthest from the centre."""
+    distances = np.linalg.norm(points - points.mean(axis=0), axis=1)
+    chosen = [int(distances.argmax())]
+    nearest = np.full(len(points), np.inf)
+    while len(chosen) < min(count, len(points)):
+        nearest = np.minimum(nearest, np.linalg.norm(points - points[chosen[-1]], axis=1))
+        chosen.append(int(nearest.argmax()))
+    return np.array(chosen, np.int32)
+
+
+def _start(tet_rig: TetRig, bones: Bones | None, surface: PoseSpaceRig, p: np.ndarray, X: np.ndarray) -> np.ndarray:
+    if bones is not None:
+        assert tet_rig.weights is not None
+        return skinned(tet_rig.weights, bones.matrices(p), X)
+    assert tet_rig.shepard_nodes is not None
+    assert tet_rig.shepard_weights is not None
+    moved = surface.positions(p) - surface.positions(surface.parameters.rest)
+    return carried(X, tet_rig.shepard_nodes, tet_rig.shepard_weights, moved)
+
+
+def _fitted(
+    character: Character, flesh: Flesh, targets: np.ndarray, starts: np.ndarray, jobs: int, progress: Progress | None
+) -> Arrays:
+    areas = character.areas[flesh.soft_vertices]
+    tasks = [
+        (flesh.mesh, flesh.soft_embedding, target, start, areas) for target, start in zip(targets, starts, strict=True)
+    ]
+    fits = each(_fit, tasks[1:], jobs, progress)
+    positions = np.stack([starts[0], *(fit[0] for fit in fits)])  # at rest the tets are where they were made
+    return {"positions": positions, "reports": text_array([{}, *(fit[1] for fit in fits)])}
+
+
+def _fit(task: tuple[VolumeMesh, object, np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, dict[str, float]]:
+    mesh, embedding, target, start, areas = task
+    with warnings.catch_warnings(record=True):
+        report = fit_tets(mesh, embedding, target, start, surface_weights=areas)  # type: ignore[arg-type]
+    told = {
+        "error": report.error,
+        "start error": report.start_error,
+        "inverted": float(len(report.inverted)),
+        "thinnest": report.thinnest,
+        "raised": float((report.raised > 1.0).sum()),
+    }
+    return report.positions, told
+
+
+def _with_tet_corrections(posing: Posing, flesh: Flesh, starts: np.ndarray) -> Posing:
+    """Corrections δ (m, n, 3) that take the plainly carried tets to the fitted ones, and what they then really are."""
+    X = flesh.mesh.vertices
+    corrections, reached = np.zeros_like(starts), posing.positions.copy()
+    for i, p in enumerate(posing.table.parameters):
+        if posing.bones is not None:
+            assert posing.tet_rig.weights is not None
+            matrices = posing.bones.matrices(p)
+            with warnings.catch_warnings(record=True):
+                corrections[i] = bind_correction(posing.tet_rig.weights, matrices, X, posing.positions[i])
+            reached[i] = skinned(posing.tet_rig.weights, matrices, X + corrections[i])
+        else:
+            turn = posing.frames(p, X, flesh.unit_mass)[0]
+            corrections[i] = (posing.positions[i] - starts[i]) @ turn
+    tet_rig = replace(posing.tet_rig, corrections=corrections)
+    return replace(posing, tet_rig=tet_rig, positions=reached)

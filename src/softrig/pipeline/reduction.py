@@ -1,0 +1,225 @@
+"""Reduced forces of the shapes, and the finished model (PSSD §5.2 – §5.4)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from softrig.forces.cubature import CubatureErrors, cubature_errors, train_cubature
+from softrig.forces.projection import (
+    PoseElasticity,
+    carried_areas,
+    gyro_groups,
+    gyro_matrices,
+    mass_products,
+    wind_matrices,
+)
+from softrig.forces.samples import pose_samples
+from softrig.models.pose_space import Cubature, PoseSpaceModel
+from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
+from softrig.pipeline.fabric import Fabric
+from softrig.pipeline.flesh import Flesh
+from softrig.pipeline.inertia import Inertia, make_inertia
+from softrig.pipeline.parallel import Progress
+from softrig.pipeline.posing import Posing
+from softrig.pipeline.shapes import Shapes, pose_loads
+from softrig.project import Project
+from softrig.rig.character import Character
+
+UNSEEN = 20
+"""Deformations a pose on which the cubature's error is measured."""
+
+
+def reduce_forces(
+    character: Character,
+    flesh: Flesh,
+    posing: Posing,
+    fabric: Fabric,
+    shapes: Shapes,
+    project: Project,
+    cache: StageCache,
+    progress: Progress | None = None,
+) -> PoseSpaceModel:
+    """Train the cubature, project everything else exactly, and put the model together."""
+    trained = _cubature(flesh, posing, fabric, shapes, project, cache, progress)
+    mass = fabric.density * flesh.unit_mass
+    inertia = make_inertia(flesh, posing, shapes, mass, project)
+    rotations, frames = _rotations(posing, flesh)
+    areas = carried_areas(
+        character.rest_positions, character.triangles, flesh.nodes, flesh.weights, len(flesh.mesh.vertices)
+    )
+    bones = posing.bones
+    parents = bones.parents if posing.bind and bones is not None else np.full(1, -1)
+    gyro_frames, group_weights = gyro_groups(posing.frame_weights, mass, parents)
+    model = PoseSpaceModel(
+        name=character.name,
+        law=fabric.law,
+        rig=posing.rig,
+        corrective=posing.corrective,
+        poses=posing.table,
+        tet_rig=posing.tet_rig,
+        interpolation="bind" if posing.bind else "world",
+        vertices=flesh.mesh.vertices,
+        tets=flesh.mesh.elements,
+        fixed=flesh.fixed,
+        vertex_mass=mass,
+        triangles=character.triangles,
+        colours=character.colours,
+        embedding_nodes=flesh.nodes,
+        embedding_weights=flesh.weights,
+        shapes=shapes.shapes,
+        region_of_mode=shapes.region_of_mode,
+        region_names=shapes.region_names,
+        mass_products=mass_products(shapes.shapes, mass),
+        inertia=inertia.matrices,
+        wind=wind_matrices(shapes.shapes, areas, rotations, posing.frame_weights, frames),
+        gyro_frames=gyro_frames,
+        gyro=gyro_matrices(shapes.shapes.mean(axis=0), mass, group_weights),
+        cubature=Cubature(
+            trained["tets"],
+            trained["weights"],
+            fabric.young[:, trained["tets"]],
+            fabric.poisson[:, trained["tets"]],
+            trained["correction"],
+            inertia.vertices,
+        ),
+        modes_order=shapes.sigma,
+        frequencies=shapes.frequencies,
+        clips=tuple(
+            clip if posing.rig is character.rig else clip.placed(posing.rig.parameters) for clip in character.clips
+        ),
+        size=character.size,
+    )
+    notes = _notes(model, posing, fabric, shapes, text_value(trained["report"]), inertia, project)
+    model.notes.update(notes)
+    return model
+
+
+def _rotations(posing: Posing, flesh: Flesh) -> tuple[np.ndarray, np.ndarray]:
+    """(m, n, 3, 3) vertex rotations and (m, frames, 3, 3) frame rotations at the poses."""
+    X, mass = flesh.mesh.vertices, flesh.unit_mass
+    frames = np.stack([posing.frames(p, X, mass) for p in posing.table.parameters])
+    return np.stack([posing.vertex_rotations(p, X, mass) for p in posing.table.parameters]), frames
+
+
+def _cubature(
+    flesh: Flesh,
+    posing: Posing,
+    fabric: Fabric,
+    shapes: Shapes,
+    project: Project,
+    cache: StageCache,
+    progress: Progress | None,
+) -> Arrays:
+    settings = project.cubature
+    rotations, _ = _rotations(posing, flesh)
+    key = content_hash(
+        flesh.mesh.vertices,
+        posing.positions,
+        shapes.shapes,
+        fabric.young,
+        fabric.poisson,
+        fabric.law,
+        list(shapes.loads),
+        rotations,
+        project.fingerprint("cubature", "seed"),
+        project.basis.recipe,
+    )
+
+    def make() -> Arrays:
+        poses = [
+            pose_elasticity(flesh, fabric, posing.positions[i], i, _turned(rotations[i], shapes.shapes, i))
+            for i in range(len(rotations))
+        ]
+        report = train_cubature(
+            poses,
+            fabric.density * flesh.unit_mass,
+            shapes.loads,
+            _size(flesh),
+            count=settings.count,
+            samples=settings.samples,
+            unseen=UNSEEN,
+            recipe="paper" if project.basis.recipe == "paper" else "ours",
+            method=settings.method,
+            correction=settings.stiffness_correction,
+            seed=project.seed,
+            progress=progress,
+        )
+        told = {
+            "method": report.method,
+            "training": report.training_error.tolist(),
+            "unseen": [asdict(error) for error in report.errors],
+        }
+        return {
+            "tets": report.tets,
+            "weights": report.weights,
+            "correction": report.stiffness_correction,
+            "report": text_array(told),
+        }
+
+    return cache.get("cubature", key, make)
+
+
+def pose_elasticity(
+    flesh: Flesh, fabric: Fabric, positions: np.ndarray, pose: int, shapes: np.ndarray
+) -> PoseElasticity:
+    """Exact reduced elasticity with the material of `pose`."""
+    return PoseElasticity(
+        positions,
+        flesh.mesh.elements,
+        flesh.fixed,
+        fabric.law,
+        fabric.young[pose],
+        fabric.poisson[pose],
+        shapes,
+        neutral=flesh.mesh.vertices,
+    )
+
+
+def _turned(rotations: np.ndarray, shapes: np.ndarray, pose: int) -> np.ndarray:
+    """(n, 3, r) shapes of a pose in the world."""
+    own = shapes[pose if len(shapes) > 1 else 0]
+    return np.einsum("nij,njk->nik", rotations, own, optimize=True)
+
+
+def _size(flesh: Flesh) -> float:
+    return float(np.linalg.norm(np.ptp(flesh.mesh.vertices, axis=0)))
+
+
+def between_poses_errors(
+    model: PoseSpaceModel, flesh: Flesh, posing: Posing, fabric: Fabric, p: np.ndarray, *, seed: int = 0
+) -> CubatureErrors:
+    """Errors of the cubature at any pose p (P,), with interpolated shapes, weights and materials, on unseen samples."""
+    w = np.maximum(model.pose_weights(p), 0.0)
+    w /= w.sum()
+    scaled = np.tensordot(model.basis_weights(p), model.shapes, axes=1) * model.mode_scales(p)
+    shapes = np.einsum("nij,njk->nik", model.vertex_rotations(p), scaled, optimize=True)
+    mixed = Fabric(fabric.law, fabric.density, (w @ fabric.young)[None], (w @ fabric.poisson)[None], 0.0)
+    exact = pose_elasticity(flesh, mixed, model.tet_rest(p), 0, shapes)
+    loads = pose_loads(posing, flesh, int(w.argmax()))
+    samples = pose_samples(exact, model.vertex_mass, loads, _size(flesh), UNSEEN, np.random.default_rng([seed, 77]))
+    scale = model.mode_scales(p)
+    correction = np.tensordot(w, model.cubature.stiffness_correction, axes=1) * scale[:, None] * scale
+    return cubature_errors(exact, model.cubature.tets, w @ model.cubature.weights, correction, samples)
+
+
+def _notes(
+    model: PoseSpaceModel,
+    posing: Posing,
+    fabric: Fabric,
+    shapes: Shapes,
+    cubature: dict[str, Any],
+    inertia: Inertia,
+    project: Project,
+) -> dict[str, Any]:
+    return {
+        "project": project.model_dump(mode="json", exclude_defaults=True),
+        "damping ratio": fabric.damping_ratio,
+        "fit": posing.reports,
+        "basis": shapes.notes,
+        "cubature": cubature,
+        "inertia": inertia.report,
+        "mass": float(model.vertex_mass.sum()),
+    }

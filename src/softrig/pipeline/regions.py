@@ -1,0 +1,72 @@
+"""The regions of a body: by the user's handles, else from its bones, else from the wires of a wire rig (PSSD §7)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from softrig.bases.localised import BoneRegions, default_regions
+from softrig.errors import InputError
+from softrig.meshing.regions import Handle
+from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
+from softrig.pipeline.flesh import Flesh
+from softrig.pipeline.posing import Posing
+from softrig.project import Project
+from softrig.rig.character import Character
+from softrig.rig.deformers import Wire
+
+
+def make_regions(
+    character: Character, flesh: Flesh, posing: Posing, project: Project, cache: StageCache
+) -> BoneRegions:
+    """Regions by the project's handles, else from bones, else from the wires of a wire rig, else one."""
+    count = len(flesh.mesh.vertices)
+    handles = _handles(character, project)
+    bones = posing.bones
+    if not handles and bones is None and project.basis.regions > 1:
+        handles = _wire_handles(character)[: project.basis.regions]
+    if not handles and bones is None:
+        return BoneRegions(("body",), np.ones((count, 1)), np.zeros(1, np.int32))
+    weights = posing.tet_rig.weights
+    table = csr_array(np.ones((count, 1))) if weights is None else weights
+    parents = np.full(1, -1) if bones is None else bones.parents
+    names = ("body",) if bones is None else bones.names
+    places = [[*handle.head, *handle.tail] for handle in handles or ()]
+    key = content_hash(
+        flesh.mesh.vertices, flesh.mesh.elements, table.toarray(), parents, places, project.basis.regions
+    )
+
+    def make() -> Arrays:
+        found = default_regions(
+            flesh.mesh, table, parents, names=names, count=project.basis.regions, handles=handles or None
+        )
+        return {
+            "weights": found.weights,
+            "region_of_bone": found.region_of_bone,
+            "names": text_array(list(found.names)),
+        }
+
+    arrays = cache.get("regions", key, make)
+    return BoneRegions(tuple(text_value(arrays["names"])), arrays["weights"], arrays["region_of_bone"])
+
+
+def _handles(character: Character, project: Project) -> list[Handle]:
+    bones = {bone.name: bone for bone in reversed(character.bones())}
+    handles = []
+    for wanted in project.basis.handles:
+        if wanted.point is not None:
+            handles.append(Handle.point(wanted.name, wanted.point))
+        elif wanted.segment is not None:
+            handles.append(Handle.segment(wanted.name, *wanted.segment))
+        elif wanted.bone not in bones:
+            raise InputError(f"handle '{wanted.name}': no bone is called '{wanted.bone}'; there are {', '.join(bones)}")
+        else:
+            bone = bones[wanted.bone]
+            handles.append(Handle.segment(wanted.name, bone.head, bone.tail))
+    return handles
+
+
+def _wire_handles(character: Character) -> list[Handle]:
+    stages = getattr(character.rig, "stages", (character.rig,))
+    wires = [stage for stage in stages if isinstance(stage, Wire)]
+    return [Handle.segment(wire.name, wire.controls[0], wire.controls[-1]) for wire in wires]

@@ -1,0 +1,46 @@
+"""Characters by file or by the name of a built-in one, and the character a model was built from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from softrig.characters import CHARACTERS, built_in
+from softrig.errors import InputError
+from softrig.io.characters import load_character
+from softrig.io.glb_writer import write_character_glb
+from softrig.models.pose_space import PoseSpaceModel
+from softrig.rig.character import Character
+
+
+def named_character(name: str | Path, *, scale: float = 1.0) -> Character:
+    """The character in a file, or the built-in one of that name where there is no such file."""
+    path = Path(name)
+    if not path.exists() and str(name) in CHARACTERS:
+        return built_in(str(name))
+    if not path.exists() and not path.suffix:
+        raise InputError(f"there is neither a file nor a built-in character called '{name}'")
+    return load_character(path, scale=scale)
+
+
+def model_character(model: PoseSpaceModel, model_path: Path, given: Path | None, folder: Path) -> Character:
+    """The character `model` was built from: `given`, or its file beside the model, or the built-in one.
+
+    A built-in character is written as a GLB into `folder`, so that clips can be added to it.
+    """
+    source = model.notes.get("source", {})
+    scale = float(model.notes.get("project", {}).get("scale", 1.0))
+    if given is not None:
+        return load_character(given, scale=scale)
+    if "file" in source:
+        path = model_path.parent / Path(str(source["file"])).name
+        if not path.exists():
+            raise InputError(
+                f"{path}: the character that the model was built from is not there; name it: --character FILE"
+            )
+        return load_character(path, scale=scale)
+    name = str(source.get("name", model.name))
+    if name not in CHARACTERS:
+        raise InputError(f"the model does not say which file '{name}' came from; name it: --character FILE")
+    path = folder / f"{name}.glb"
+    write_character_glb(built_in(name), path)
+    return load_character(path)

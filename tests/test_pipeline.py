@@ -1,0 +1,216 @@
+"""Build and bake end to end on a small limb: the model obeys its definitions, the cache redoes only what it must."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from characters_for_tests import bent_bar, limb
+from softrig.errors import InputError, ModeCountError
+from softrig.fidelity import trajectory_error
+from softrig.io.caches import read_npz
+from softrig.models.file import load_character_model, save_model
+from softrig.models.pose_space import PoseSpaceModel
+from softrig.pipeline.baking import bake, model_simulation
+from softrig.pipeline.build import Built, build, build_parts
+from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, reduced_trajectory
+from softrig.pipeline.reduction import between_poses_errors
+from softrig.project import Project
+
+pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
+
+SMALL = Project().changed(
+    mesh={"tets": 700},
+    basis={"modes": 24, "regions": 2, "contact": False, "derivatives": 8},
+    poses={"count": 3},
+    material={"preset": "fat"},
+)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def built(cache) -> Built:
+    return build_parts(limb(), SMALL, cache=cache, jobs=1)
+
+
+@pytest.fixture(scope="module")
+def boxed(cache) -> Built:
+    return build_parts(bent_bar(), SMALL.changed(basis={"regions": 1}), cache=cache, jobs=1)
+
+
+def identities(built: Built) -> None:
+    """What every model must satisfy, from the definitions."""
+    model, flesh, posing = built.model, built.flesh, built.posing
+    mass = model.vertex_mass
+    assert mass.sum() == pytest.approx(built.fabric.density * flesh.density_factor * flesh.mesh.volumes.sum())
+    assert not model.shapes[:, model.fixed].any()
+    for i, p in enumerate(model.poses.parameters):
+        # At its own pose each basis has weight one, unit modes, and the tets are where the fit put them.
+        assert np.allclose(model.pose_weights(p), np.eye(len(model.poses))[i], atol=1e-9)
+        assert np.allclose(model.tet_rest(p), posing.positions[i], atol=1e-9)
+        assert np.allclose(model.mode_scales(p), 1.0, atol=1e-5)
+        for region in range(len(model.region_names)):
+            own = model.shapes[i][..., model.region_of_mode == region].reshape(
+                -1, (model.region_of_mode == region).sum()
+            )
+            assert np.allclose(own.T @ (np.repeat(mass, 3)[:, None] * own), np.eye(own.shape[1]), atol=1e-5)
+    assert np.array_equal(model.shapes, model.shapes.astype(np.float32))
+
+
+def test_a_skinned_model_obeys_its_definitions(built: Built) -> None:
+    identities(built)
+    assert built.model.interpolation == "bind"
+
+
+def test_a_black_box_model_obeys_its_definitions(boxed: Built) -> None:
+    identities(boxed)
+    assert boxed.model.interpolation == "world"
+    assert max(boxed.model.notes["inertia"]["errors"]) < 0.02
+
+
+def test_unseen_force_errors_are_small_at_and_between_poses(built: Built) -> None:
+    for errors in built.model.notes["cubature"]["unseen"]:
+        assert errors["gaussian"] < 0.06
+        assert errors["loads"] < 0.06
+    halfway = built.character.clip("bend").sample(0.5)[0]
+    errors = between_poses_errors(built.model, built.flesh, built.posing, built.fabric, halfway)
+    assert max(errors.gaussian, errors.loads) < 0.25
+
+
+@pytest.mark.parametrize("kind", ["built", "boxed"])
+def test_the_reduced_motion_follows_the_full_one(kind: str, request: pytest.FixtureRequest) -> None:
+    built: Built = request.getfixturevalue(kind)
+    clip = built.character.clips[0]
+    _, poses = clip.resample(60.0)
+    damping = default_damping(built)
+    full = full_trajectory(built, poses, 60.0, damping=damping)
+    reduced = reduced_trajectory(built.model, poses, 60.0, damping=damping)
+    still = trajectory_error(np.zeros_like(full), full, built.model.vertex_mass)
+    assert still == pytest.approx(1.0)
+    error = trajectory_error(reduced, full, built.model.vertex_mass)
+    assert error < 0.25
+    exact = trajectory_error(
+        reduced_trajectory(exact_forces(built), poses, 60.0, damping=damping), full, built.model.vertex_mass
+    )
+    assert error < exact + 0.05
+
+
+def test_the_file_simulates_alone(built: Built, tmp_path: Path) -> None:
+    save_model(built.model, tmp_path / "limb.softrig")
+    loaded = load_character_model(tmp_path / "limb.softrig")
+    clip = built.character.clip("bend")
+    ours = model_simulation(built.model).bake(clip, 30.0)
+    theirs = model_simulation(loaded).bake(clip, 30.0)
+    assert np.abs(ours.vertices - theirs.vertices).max() < 1e-6
+    assert model_simulation(loaded).damping.ratio == built.fabric.damping_ratio
+
+
+def test_a_second_build_reuses_every_stage_and_is_the_same(built: Built, cache: Path) -> None:
+    again = build(limb(), SMALL, cache=cache, jobs=1)
+    assert again.notes["stages"]["made"] == []
+    assert np.array_equal(again.shapes, built.model.shapes)
+    assert np.array_equal(again.cubature.weights, built.model.cubature.weights)
+
+
+def test_a_change_redoes_only_what_it_must(cache: Path, built: Built) -> None:
+    changed = build(limb(), SMALL.changed(cubature={"count": 20}), cache=cache, jobs=1)
+    assert set(changed.notes["stages"]["made"]) == {"cubature"}
+    assert len(changed.cubature.tets) <= 20
+
+
+def test_workers_give_the_same_model(built: Built) -> None:
+    assert np.array_equal(build(limb(), SMALL, jobs=2).shapes, built.model.shapes)
+
+
+def test_softness_zero_is_plain_skinning(cache: Path) -> None:
+    project = SMALL.changed(material={"softness_map": "softness"})
+    character = limb()
+    model = build(character, project, cache=cache, jobs=1)
+    zero = character.maps["softness"] == 0.0
+    assert zero.any()
+    made = model_simulation(model).bake(character.clip("shake"), 30.0, plain=True)
+    assert np.array_equal(made.vertices[:, zero], made.plain[:, zero])
+    assert np.abs(made.vertices - made.plain).max() > 1e-4
+
+
+def test_scale_does_not_matter(built: Built) -> None:
+    """A limb 100 times as large, 100 times as stiff, at √100 … of the same time has the same motion, scaled."""
+    s = 100.0
+    young = float(built.fabric.young[0, 0])
+    # Accelerations scale with the size here (the same clip in time), so stiffness goes with the square of the size.
+    project = SMALL.changed(material={"young": young * s * s})
+    large = build(limb(scale=s), project, jobs=1)
+    small_bake = model_simulation(built.model, gravity="off").bake(limb().clip("bend"), 30.0, plain=True)
+    large_bake = model_simulation(large, gravity="off").bake(limb(scale=s).clip("bend"), 30.0, plain=True)
+    small, big = (bake.vertices.astype(float) - bake.plain for bake in (small_bake, large_bake))
+    assert np.linalg.norm(big / s - small) < 0.03 * np.linalg.norm(small)
+
+
+@pytest.mark.parametrize("between", ["pooled", "neutral"])
+def test_one_basis_for_all_poses(between: str, cache: Path) -> None:
+    model = build(limb(), SMALL.changed(basis={"between_poses": between}), cache=cache, jobs=1)
+    assert len(model.shapes) == 1
+    made = model_simulation(model).bake(limb().clip("shake"), 30.0)
+    assert np.isfinite(made.vertices).all()
+
+
+def test_the_papers_recipe_builds(cache: Path) -> None:
+    model = build(limb(), SMALL, recipe="paper", cache=cache, jobs=1)
+    assert model.interpolation == "world"
+    assert not model.cubature.stiffness_correction.any()
+    with pytest.raises(InputError, match="recipe"):
+        build(limb(), SMALL, recipe="secret")
+
+
+def test_bakes_are_written_and_one_failure_does_not_stop_the_rest(built: Built, tmp_path: Path, monkeypatch) -> None:
+    results = bake(built.model, built.character, ["all"], tmp_path / "out", ending=".npz", fps=30.0)
+    assert [result.clip for result in results] == ["bend", "shake"]
+    cached = read_npz(tmp_path / "out" / "bend.npz")
+    live = model_simulation(built.model, fps=30.0).bake(built.character.clip("bend"), 30.0)
+    assert np.array_equal(cached.positions, live.vertices)
+    broken = replace(built.model, clips=(replace(built.model.clips[0], duration=1e9), built.model.clips[1]))
+    results = bake(broken, built.character, [], tmp_path / "two", ending=".npz", fps=30.0)
+    assert results[0].failure
+    assert results[0].done is None
+    assert results[1].done is not None
+
+
+def test_wrong_input_is_named(built: Built, cache: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no clip nope"):
+        bake(built.model, built.character, ["nope"], tmp_path)
+    with pytest.raises(InputError, match="not the character"):
+        bake(built.model, limb(scale=2.0), ["bend"], tmp_path)
+    with pytest.raises(InputError, match="no painted map 'fur'"):
+        build(limb(), SMALL.changed(material={"softness_map": "fur"}), cache=cache, jobs=1)
+    with pytest.raises(InputError, match="poses that do not exist: bent"):
+        build(limb(), SMALL.changed(material={"poses": {"bent": {"young": 1e5}}}), cache=cache, jobs=1)
+    with pytest.raises(InputError, match=r"lasts 1\.60 s"):
+        build(limb(), SMALL.changed(poses={"given": [{"clip": "bend", "time": 9.0}]}), cache=cache, jobs=1)
+    with pytest.raises(InputError, match="no bone is called 'tail'"):
+        build(limb(), SMALL.changed(basis={"handles": [{"name": "a", "bone": "tail"}]}), cache=cache, jobs=1)
+    with pytest.raises(ModeCountError):
+        build(limb(), SMALL.changed(mesh={"tets": 100}, basis={"modes": 400}), cache=cache, jobs=1)
+
+
+def test_a_sculpt_is_exact_at_its_pose(tmp_path: Path, cache: Path) -> None:
+    character = limb()
+    p = character.clip("bend").sample(0.8)[0]
+    sculpted = character.rig.positions(p) + np.array([0.0, 0.01, 0.0])
+    lines = [f"v {x:.9f} {y:.9f} {z:.9f}" for x, y, z in sculpted]
+    (tmp_path / "bent.obj").write_text("\n".join(lines), encoding="utf-8")
+    given = [{"clip": "bend", "time": 0.8, "name": "bent", "sculpt": "bent.obj"}]
+    project = SMALL.changed(poses={"count": 2, "given": given})
+    model: PoseSpaceModel = build(character, project, folder=tmp_path, jobs=1)
+    assert model.corrective == (("sculpt.bent.weight", 1),)
+    surface = model.rig.positions(model.corrected(model.poses.parameters[1]))
+    assert np.abs(surface - sculpted).max() < 1e-6
+    outside = SMALL.changed(poses={"given": [given[0] | {"sculpt": "../bent.obj"}]})
+    with pytest.raises(InputError, match="outside the project's folder"):
+        build(character, outside, folder=tmp_path, jobs=1)

@@ -1,0 +1,474 @@
+"""The compiled pose-space step against the same formulas in plain NumPy, and what it promises when things go wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pose_models_for_tests import TURNS, bar_model, pose
+from reference_step_for_tests import Pose, Settings, clamped_tet, elasticity, external_force, reference_step
+from softrig.dynamics import Rayleigh
+from softrig.errors import IndexRangeError, InputError, ModeCountError
+from softrig.models.kernels.pose_space_chunks import chunked, owners
+from softrig.models.kernels.pose_space_frames import angular_rates, polar_rotation
+from softrig.models.kernels.pose_space_layout import region_runs
+from softrig.models.pose_drive import compiled_features
+from softrig.models.pose_space import PoseTable, polar_rotations
+from softrig.models.stepper import Stepper
+from softrig.numerics.rotations import quaternions_from_vectors
+from softrig.rig.features import PoseFeatures
+from softrig.rig.pose_space import PoseSpaceRig
+
+KINDS = {
+    "bind": {"poses": 3},
+    "regions": {"poses": 4, "regions": 3, "modes": 13},
+    "world": {"interpolation": "world"},
+    "one basis": {"poses": 3, "basis_poses": 1},
+    "black box": {"black_box": True, "poses": 3},
+    "five poses": {"poses": 4, "morphs": True},
+}
+
+
+def lively(model, seed=0, correction=0.5):
+    """The model with random cubature weights (some zero) and random stiffness corrections."""
+    rng = np.random.default_rng(seed)
+    shape, r = model.cubature.weights.shape, model.mode_count
+    weights = rng.uniform(0.0, 2.0, shape) * (rng.uniform(size=shape) > 0.2)
+    matrices = correction * rng.normal(size=(len(model.poses), r, r))
+    cubature = replace(model.cubature, weights=weights, stiffness_correction=matrices + matrices.transpose(0, 2, 1))
+    return replace(model, cubature=cubature)
+
+
+def moment(model, stepper, seed=0, size=1.0):
+    """Carrier values far from the poses with random rates, and a random state (3, r)."""
+    rng = np.random.default_rng(seed)
+    p = pose(model.rig, (0.2, 0.3, 2.6), root_turn=(0.3, 0.5, -0.2), root_move=(0.1, 0.2, 0.3), angle=2.6)
+    z = stepper.carriers(p)
+    z = z + 0.01 * rng.normal(size=z.shape)
+    state = rng.normal(size=(3, model.mode_count)) * np.array([[0.01], [0.3], [10.0]])
+    return z, size * rng.normal(size=z.shape), 5.0 * size * rng.normal(size=z.shape), state
+
+
+def put(stepper, state):
+    stepper.q[:], stepper.v[:], stepper.a[:] = state
+
+
+def difference(ours, theirs):
+    return max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("kind", "law", "method", "iterations"),
+    [
+        ("bind", "stvk", "newmark", 1),
+        ("bind", "stvk", "backward-euler", 2),
+        ("regions", "stable-neo-hookean", "newmark", 2),
+        ("regions", "stvk", "newmark", 1),
+        ("world", "neo-hookean", "newmark", 1),
+        ("world", "stable-neo-hookean", "backward-euler", 1),
+        ("one basis", "corotational", "newmark", 3),
+        ("black box", "stvk", "newmark", 1),
+        ("black box", "neo-hookean", "backward-euler", 2),
+        ("five poses", "stable-neo-hookean", "newmark", 1),
+    ],
+)
+def test_compiled_step_equals_plain_numpy(kind, law, method, iterations):
+    model = lively(bar_model(law=law, **KINDS[kind]))
+    wind, loaded = np.array([30.0, -20.0, 50.0]), np.array([5, 40, 40, 70])
+    forces = np.random.default_rng(3).normal(size=(4, 3))
+    sag_free = method == "newmark"
+    stepper = Stepper(
+        model,
+        method=method,
+        iterations=iterations,
+        damping=Rayleigh(0.3, 0.002),
+        inertia_scale=0.8,
+        gravity=(0.5, -9.0, 1.0),
+        sag_free=sag_free,
+    )
+    stepper.wind = wind
+    stepper.point_loads(loaded, forces)
+    z, zd, zdd, state = moment(model, stepper)
+    put(stepper, state)
+    stepper.step(z, zd, zdd)
+    settings = Settings(
+        method=method,
+        iterations=iterations,
+        alpha=0.3,
+        beta=0.002,
+        inertia=0.8,
+        gravity=np.array([0.5, -9.0, 1.0]),
+        sag_free=sag_free,
+        wind=wind,
+        vertices=loaded,
+        forces=forces,
+    )
+    there = Pose(model, z)
+    expected = reference_step(model, state, z, zd, zdd, settings)
+    assert any(clamped_tet(model, there, tet)[2] for tet in model.cubature.tets)
+    assert stepper.counters == {"steps": 1, "projected": 0, "halved": 0, "decayed": 0}
+    assert difference((stepper.q, stepper.v, stepper.a), expected) < 1e-9
+    moves = there.U @ (there.scales * stepper.q)
+    np.testing.assert_allclose(stepper.vertex_displacements(), moves, atol=1e-14)
+    np.testing.assert_allclose(stepper.tet_positions(np.array([3, 50])), (there.x + moves)[[3, 50]], atol=1e-13)
+
+
+def test_fast_turns_are_cut_off():
+    """Beyond 0.3 rad a step; without the inertial force, which such a motion would make far too large."""
+    model = lively(bar_model(poses=3))
+    model = replace(model, inertia=np.zeros_like(model.inertia))
+    stepper = Stepper(model)
+    z, zd, zdd, state = moment(model, stepper, size=300.0)
+    zdd *= 100.0
+    put(stepper, state)
+    stepper.step(z, zd, zdd)
+    speeds, turns = np.linalg.norm(Pose(model, z).rates(zd, zdd), axis=2)
+    assert speeds.min() > 0.3 * 180.0
+    assert turns.min() > 0.09 * 180.0**2
+    assert difference((stepper.q, stepper.v, stepper.a), reference_step(model, state, z, zd, zdd, Settings())) < 1e-9
+
+
+@pytest.mark.parametrize("change", [("inertia_scale", 0.0), ("gravity", (0, 0, 0)), ("sag_free", False), ("wind", 9.0)])
+def test_each_load_matters(change):
+    model = bar_model(poses=3)
+    stepper, changed = Stepper(model), Stepper(model)
+    setattr(changed, change[0], np.full(3, 9.0) if change[0] == "wind" else change[1])
+    z, zd, zdd, state = moment(model, stepper)
+    for each in (stepper, changed):
+        put(each, state)
+        each.step(z, zd, zdd)
+    assert np.abs(stepper.q - changed.q).max() > 1e-6
+
+
+def test_angular_rates_are_derivatives_of_the_polar_rotation(slope):
+    A0, A1, A2 = np.random.default_rng(5).normal(size=(3, 3, 3))
+    A0 += 2.0 * np.eye(3)
+    work = np.zeros(60)
+
+    def rotation(t):
+        R = np.zeros((3, 3))
+        polar_rotation(A0 + t * A1 + 0.5 * t * t * A2, R, work)
+        return R
+
+    def spin(t):
+        W = rotation(t).T @ slope(lambda s: rotation(t + s))
+        return np.array([W[2, 1], W[0, 2], W[1, 0]])
+
+    omega, turn = np.zeros(3), np.zeros(3)
+    angular_rates(rotation(0.0), A0, A1, A2, omega, turn, work)
+    np.testing.assert_allclose(omega, spin(0.0), rtol=1e-8)
+    np.testing.assert_allclose(turn, slope(spin), rtol=1e-6)
+
+
+def test_polar_rotation_of_any_matrix():
+    rng = np.random.default_rng(1)
+    work, R = np.zeros(60), np.zeros((3, 3))
+    for A in [*rng.normal(size=(50, 3, 3)), 100.0 * np.eye(3), -np.eye(3), 1e-8 * rng.normal(size=(3, 3))]:
+        polar_rotation(A, R, work)
+        np.testing.assert_allclose(R, polar_rotations(A), atol=1e-9)
+    polar_rotation(np.outer([1.0, 2.0, 3.0], [1.0, 0.0, 1.0]), R, work)
+    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["bind", "black box", "five poses"])
+def test_carriers_follow_their_definition(kind):
+    model = bar_model(**KINDS[kind])
+    stepper = Stepper(model)
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        p = model.rig.parameters.normalised(
+            model.rig.parameters.rest + 0.3 * rng.normal(size=len(model.rig.parameters))
+        )
+        z, m = stepper.carriers(p), len(model.poses)
+        np.testing.assert_allclose(z[len(z) - m :], model.pose_weights(p), atol=1e-12)
+        if model.tet_rig.kind == "skin":
+            np.testing.assert_allclose(z[:24].reshape(2, 3, 4), model.bone_matrices(p), atol=1e-12)
+        else:
+            np.testing.assert_allclose(z[: len(z) - m].reshape(-1, 3), model.shepard_positions(p), atol=1e-12)
+        stepper.place(z)
+        stepper.q[:] = 0.01 * rng.normal(size=model.mode_count)
+        np.testing.assert_allclose(stepper.vertex_displacements(), model.displacement(p, stepper.q), atol=1e-14)
+        np.testing.assert_allclose(
+            stepper.tet_positions(), model.tet_rest(p) + model.displacement(p, stepper.q), atol=1e-12
+        )
+
+
+def test_compiled_features_are_those_of_the_rig():
+    """Every kind of feature counts here: turns, lengths, scales and morphs, each with its own weight."""
+    model = bar_model(poses=4, morphs=True)
+    rng = np.random.default_rng(4)
+    parameters = model.rig.parameters
+    weights = rng.uniform(0.5, 2.0, len(model.poses.feature_weights))
+    weights[3] = 0.0
+    features = PoseFeatures(parameters, model.pose_features.size, weights)
+    poses = np.array([parameters.normalised(parameters.rest + rng.normal(size=len(parameters))) for _ in range(4)])
+    model = replace(model, poses=PoseTable(model.poses.names, poses, features(poses), weights))
+    assert compiled_features(model).poses.shape == (4, len(weights) - 1)
+    stepper = Stepper(model)
+    for _ in range(10):
+        p = parameters.rest + rng.normal(size=len(parameters))
+        np.testing.assert_allclose(stepper.pose_weights(p), model.pose_weights(p), atol=1e-12)
+    for index, p in enumerate(poses):
+        np.testing.assert_allclose(stepper.pose_weights(p), np.eye(4)[index], atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["bind", "black box", "five poses", "regions"])
+def test_surface_is_the_rigs_own_plus_the_embedded_displacement(kind):
+    model = bar_model(**KINDS[kind])
+    rng = np.random.default_rng(3)
+    nodes = model.tets[rng.integers(0, len(model.tets), len(model.embedding_nodes))]
+    shares = rng.dirichlet(np.ones(4), len(nodes))
+    shares[::5] = 0.0
+    model = replace(model, embedding_nodes=nodes.astype(np.int32), embedding_weights=shares)
+    stepper = Stepper(model)
+    rig = PoseSpaceRig(model.rig, model.corrective, model.poses.parameters)
+    p = pose(model.rig, (0.2, 0.3, 0.9), root_turn=(0.3, 0.5, -0.2), root_move=(0.1, 0.2, 0.3), angle=0.7)
+    if kind == "five poses":
+        p[:2] = 0.3, 0.6
+    stepper.place(stepper.carriers(p))
+    stepper.q[:] = 0.02 * rng.normal(size=model.mode_count)
+    u = model.displacement(p, stepper.q)
+    expected = rig.positions(p) + np.einsum("na,nak->nk", shares, u[nodes])
+    out = np.empty(expected.shape, np.float32)
+    assert stepper.surface(p, out) is out
+    assert np.abs(u).max() > 1e-2
+    np.testing.assert_allclose(out, expected, atol=1e-6)
+    with pytest.raises(InputError, match="float32"):
+        stepper.surface(p, np.empty(expected.shape))
+
+
+def test_a_turned_character_keeps_its_modes():
+    """Without gravity a rotation of everything changes nothing in the modes."""
+    model = bar_model(poses=3)
+    trajectories = []
+    for root in ((0.0, 0.0, 0.0), (0.7, -1.9, 0.4)):
+        stepper = Stepper(model, gravity=(0, 0, 0))
+        z = stepper.carriers(pose(model.rig, (0.0, 0.0, 0.8), root_turn=root, root_move=root))
+        stepper.place(z)
+        stepper.q[:] = 0.01
+        for _ in range(20):
+            stepper.step(z, 0.0 * z, 0.0 * z)
+        trajectories.append(stepper.q.copy())
+    np.testing.assert_allclose(trajectories[1], trajectories[0], atol=1e-12)
+    assert np.abs(trajectories[0] - 0.01).max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", ["regions", "world", "black box"])
+def test_settled_modes_are_in_equilibrium(kind):
+    model = lively(bar_model(law="stable-neo-hookean", **KINDS[kind]), correction=0.1)
+    stepper = Stepper(model, sag_free=False, damping=Rayleigh(0.1, 0.001))
+    p = pose(model.rig, (0.0, 0.0, 0.7), root_turn=(0.0, 0.0, -1.2), angle=0.6)
+    z = stepper.carriers(p)
+    stepper.wind = (5.0, 0.0, 3.0)
+    stepper.point_loads(np.array([60]), np.array([[0.0, 2.0, 0.0]]))
+    assert stepper.settle(z) < 1e-9
+    settings = Settings(sag_free=False, wind=stepper.wind, vertices=np.array([60]), forces=np.array([[0.0, 2.0, 0.0]]))
+    there = Pose(model, z)
+    load = external_force(model, there, 0 * z, 0 * z, stepper.q, stepper.v, settings)
+    force, _ = elasticity(model, there, stepper.q)
+    np.testing.assert_allclose(force, load, atol=1e-8 * np.abs(load).max())
+    settled = stepper.q.copy()
+    assert np.abs(stepper.vertex_displacements()).max() > 1e-3
+    for _ in range(10):
+        stepper.step(z, 0 * z, 0 * z)
+    np.testing.assert_allclose(stepper.q, settled, atol=1e-9 * np.abs(settled).max())
+
+
+def test_sag_free_rest_stays_at_rest():
+    stepper = Stepper(bar_model(poses=3))
+    z = stepper.carriers(stepper.model.rig.parameters.rest)
+    for _ in range(5):
+        stepper.step(z, 0 * z, 0 * z)
+    assert np.abs(stepper.q).max() < 1e-14
+    stepper.sag_free = False
+    stepper.step(z, 0 * z, 0 * z)
+    assert np.abs(stepper.q).max() > 1e-5
+
+
+def test_snapshots_restore_to_the_last_bit():
+    model = bar_model(poses=3)
+    stepper, other = Stepper(model), Stepper(model)
+    z, zd, zdd, state = moment(model, stepper)
+    put(stepper, state)
+    stepper.step(z, zd, zdd)
+    kept = stepper.snapshot()
+    runs = []
+    for each in (stepper, stepper, other):
+        each.restore(kept)
+        shown = each.vertex_displacements()
+        for _ in range(5):
+            each.step(z, zd, zdd)
+        runs.append((shown, each.snapshot()))
+    for shown, end in runs[1:]:
+        np.testing.assert_array_equal(shown, runs[0][0])
+        for one, two in zip(end, runs[0][1], strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("law", ["stvk", "neo-hookean", "stable-neo-hookean", "corotational"])
+def test_extreme_steps_never_give_nan(law):
+    model = lively(bar_model(poses=3, law=law))
+    stepper = Stepper(model)
+    rng = np.random.default_rng(7)
+    for _ in range(150):
+        turns = [quaternions_from_vectors(rng.normal(0.0, 2.0, 3)) for _ in range(2)]
+        p = pose(model.rig)
+        p[3:7], p[13:17] = turns
+        z = stepper.carriers(p)
+        size = 10.0 ** rng.uniform(0, 7)
+        stepper.point_loads(rng.integers(0, len(model.vertices), 3), size * rng.normal(size=(3, 3)))
+        stepper.step(z, size * rng.normal(size=z.shape), size * rng.normal(size=z.shape))
+        assert np.isfinite(stepper.snapshot().q).all()
+        assert np.isfinite(stepper.v).all()
+        assert np.isfinite(stepper.a).all()
+    counters = stepper.counters
+    assert counters["steps"] == 150
+    assert 150 >= counters["halved"] >= counters["decayed"] > 0
+
+
+def test_a_step_that_cannot_be_saved_decays_by_half():
+    stepper = Stepper(bar_model(poses=2))
+    z, zd, zdd, state = moment(stepper.model, stepper)
+    put(stepper, state)
+    stepper.step(z, zd, np.nan * zdd)
+    assert stepper.counters == {"steps": 1, "projected": stepper.counters["projected"], "halved": 1, "decayed": 1}
+    for now, before in zip((stepper.q, stepper.v, stepper.a), state, strict=True):
+        np.testing.assert_array_equal(now, 0.5 * before)
+    stepper.step(z, zd, zdd)
+    assert stepper.counters["decayed"] == 1
+
+
+def test_too_large_a_displacement_is_halved():
+    """A force that throws a vertex beyond half the size in one step, but not in the mean of four."""
+    model = bar_model(poses=2)
+    stepper = Stepper(model, rate=5.0)
+    z = stepper.carriers(model.rig.parameters.rest)
+    strength = 1.0
+    while stepper.counters["halved"] == 0 and strength < 1e9:
+        put(stepper, np.zeros((3, model.mode_count)))
+        strength *= 2.0
+        stepper.point_loads(np.array([80]), np.array([[0.0, strength, 0.0]]))
+        stepper.step(z, 0 * z, 0 * z)
+        assert np.abs(stepper.vertex_displacements()).max() <= 0.5 * model.size * 1.0001
+    assert stepper.counters["halved"] == 1
+
+
+def test_an_indefinite_stiffness_is_projected():
+    model = bar_model(poses=2)
+    matrices = np.repeat(-1e7 * np.eye(model.mode_count)[None], 2, axis=0)
+    model = replace(model, cubature=replace(model.cubature, stiffness_correction=matrices))
+    stepper = Stepper(model)
+    z = stepper.carriers(model.rig.parameters.rest)
+    stepper.v[:] = 1e-3
+    stepper.step(z, 0 * z, 0 * z)
+    assert stepper.counters == {"steps": 1, "projected": 1, "halved": 0, "decayed": 0}
+    assert np.isfinite(stepper.q).all()
+    assert stepper.q.any()
+
+
+def test_fewer_modes_are_a_part_of_the_model():
+    model = lively(bar_model(**KINDS["regions"]))
+    stepper = Stepper(model, modes=6)
+    small = stepper.model
+    assert np.bincount(small.region_of_mode).tolist() == [2, 2, 2]
+    assert stepper.q.shape == (6,)
+    # Importance falls with the number, so each region keeps its first modes.
+    keep = np.array([0, 1, 5, 6, 9, 10])
+    np.testing.assert_array_equal(small.shapes, model.shapes[..., keep])
+    np.testing.assert_array_equal(small.mass_products[1, 2], model.mass_products[1, 2][np.ix_(keep, keep)])
+    z, zd, zdd, state = moment(small, stepper)
+    put(stepper, state)
+    stepper.step(z, zd, zdd)
+    assert difference((stepper.q,), reference_step(small, state, z, zd, zdd, Settings())[:1]) < 1e-9
+    assert model.with_modes(2).mode_count == 2
+    assert np.bincount(model.with_modes(4).region_of_mode).min() == 1
+    assert model.with_modes(13) is model
+    with pytest.raises(ModeCountError):
+        model.with_modes(14)
+
+
+def test_stiffness_scales_by_region():
+    model = lively(bar_model(**KINDS["regions"]))
+    stepper = Stepper(model)
+    z, zd, zdd, state = moment(model, stepper)
+    scales = np.array([0.5, 1.0, 3.0])
+    stepper.stiffness_scale = scales
+    put(stepper, state)
+    stepper.step(z, zd, zdd)
+    sides = np.sqrt(scales)[model.region_of_mode]
+    correction = model.cubature.stiffness_correction * np.outer(sides, sides)
+    stiffer = replace(model, cubature=replace(model.cubature, stiffness_correction=correction))
+    of_tet = scales[owners(model, region_runs(model.region_of_mode))]
+    assert np.unique(of_tet).size == 3
+    expected = reference_step(stiffer, state, z, zd, zdd, Settings(tet_scale=of_tet))
+    assert difference((stepper.q, stepper.v, stepper.a), expected) < 1e-9
+    np.testing.assert_array_equal(stepper.stiffness_scale, scales)
+    with pytest.raises(InputError, match="positive"):
+        stepper.stiffness_scale = (1.0, -1.0, 1.0)
+
+
+def test_chunks_hold_every_tet_once():
+    rng = np.random.default_rng(0)
+    masks, sizes = rng.uniform(size=(77, 4)) < 0.4, np.array([5, 7, 3, 9])
+    lists = chunked(masks, sizes)
+    assert sorted(tet for chunk in lists for tet in chunk) == list(range(77))
+    assert max(len(chunk) for chunk in lists) <= 8
+
+
+def test_quaternions_mix_on_the_side_of_the_heaviest_bone():
+    """A second bone that has turned beyond half a turn must not send its neighbours the long way round."""
+    model = bar_model(poses=2)
+    stepper = Stepper(model)
+    p = pose(model.rig, (0.0, 0.0, 3.6), root_turn=(0.0, 0.0, 0.4))
+    stepper.place(stepper.carriers(p))
+    stepper.q[:] = 0.01
+    np.testing.assert_allclose(stepper.vertex_displacements(), model.displacement(p, stepper.q), atol=1e-14)
+
+
+def test_bad_input_is_refused():
+    model = bar_model(poses=2)
+    stepper = Stepper(model)
+    with pytest.raises(InputError, match="no implicit method"):
+        Stepper(model, method="leapfrog")
+    with pytest.raises(InputError, match="iteration"):
+        Stepper(model, iterations=0)
+    with pytest.raises(InputError, match="positive"):
+        Stepper(model, rate=0.0)
+    with pytest.raises(IndexRangeError):
+        stepper.point_loads(np.array([10**6]), np.zeros((1, 3)))
+    with pytest.raises(InputError, match="parameters"):
+        stepper.carriers(np.zeros(3))
+    with pytest.raises(InputError, match="gravity"):
+        stepper.gravity = (1.0, 2.0)
+    with pytest.raises(InputError, match="parameters"):
+        Stepper(model, rig=bar_model(poses=2, morphs=True).rig)
+    with pytest.raises(IndexRangeError, match="stand together"):
+        replace(model, region_of_mode=np.array([0, 1, 0, 1, 1, 1, 1, 1]), region_names=("a", "b"))
+    with pytest.raises(InputError, match="bind space"):
+        replace(bar_model(black_box=True), interpolation="bind")
+    hidden = bar_model(black_box=True)
+    hidden = replace(
+        hidden,
+        cubature=replace(
+            hidden.cubature,
+            **{
+                "tets": hidden.cubature.tets[:1],
+                **{name: getattr(hidden.cubature, name)[:, :1] for name in ("weights", "young", "poisson")},
+                "inertial_vertices": np.zeros(0, np.int32),
+            },
+        ),
+        inertia=np.zeros((2, hidden.mode_count, 2)),
+    )
+    with pytest.raises(InputError, match="does not observe"):
+        Stepper(hidden).tet_positions()
+
+
+def test_the_builders_poses_are_where_they_should_be():
+    model = bar_model(poses=4)
+    for index, p in enumerate(model.poses.parameters):
+        np.testing.assert_allclose(model.pose_weights(p), np.eye(4)[index], atol=1e-10)
+        np.testing.assert_allclose(p[13:17], quaternions_from_vectors(TURNS[index]))
+        gram = np.einsum("nia,n,nib->ab", model.shapes[index], model.vertex_mass, model.shapes[index])
+        np.testing.assert_allclose(gram, np.eye(8), atol=1e-6)
