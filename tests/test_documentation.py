@@ -20,6 +20,7 @@ def code_blocks(page: Path) -> list[str]:
 BLOCKS = [(page.name, number, code) for page in PAGES for number, code in enumerate(code_blocks(page))]
 
 
+@pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # small meshes of thin things
 @pytest.mark.parametrize(("page", "number", "code"), BLOCKS, ids=[f"{page}-{number}" for page, number, _ in BLOCKS])
 def test_code_in_the_documentation_runs(page: str, number: int, code: str, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -198,7 +198,7 @@ def fidelity(update: Update) -> Record:
         "Trajectory error of the reduced motion against the full simulation (mass-weighted RMS)",
         this_machine(),
         rows,
-        "Same mesh (5,500 tets), material, damping and poses; 180 steps a second, one iteration; converged: 720, to the end.",
+        "Same mesh (5,500 tets), material, damping and poses; 180 Hz, one iteration; converged: 720 Hz.",
     )
 
 

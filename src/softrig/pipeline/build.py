@@ -11,6 +11,7 @@ from typing import Any
 
 from softrig.errors import InputError
 from softrig.models.pose_space import PoseSpaceModel
+from softrig.pipeline.advice import pose_advice
 from softrig.pipeline.cache import StageCache
 from softrig.pipeline.fabric import Fabric, make_fabric
 from softrig.pipeline.flesh import Flesh, make_flesh, prepared_character
@@ -90,6 +91,8 @@ def build_parts(
             shapes = make_shapes(character, flesh, posing, fabric, project, stages, jobs=count, progress=update)
         with stage("Reducing forces") as update:
             model = reduce_forces(character, flesh, posing, fabric, shapes, project, stages, update)
+        with stage("Looking along the clips"):
+            model.notes.update(pose_advice(model))
     model.notes["source"] = source_note(character)
     model.notes["stages"] = {"made": stages.made, "reused": stages.reused}
     return Built(model, character, flesh, posing, fabric, shapes)
