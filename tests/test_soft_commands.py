@@ -1,0 +1,109 @@
+"""`softrig build`, `bake` and `info` on a GLB, as a user would type them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from characters_for_tests import limb
+from softrig.cli import app
+from softrig.errors import InputError, SoftrigError
+from softrig.io.characters import load_character
+from softrig.io.glb_writer import write_character_glb
+from softrig.models.file import load_character_model
+from softrig.pipeline.baking import model_simulation
+
+pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")
+
+PROJECT = """
+[mesh]
+tets = 700
+[material]
+preset = "fat"
+[basis]
+modes = 16
+regions = 2
+contact = false
+derivatives = 6
+[poses]
+count = 2
+[simulation]
+gravity = "off"
+"""
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(app, list(words))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("hero")
+    write_character_glb(limb(), folder / "hero.glb")
+    (folder / "hero.toml").write_text(PROJECT, encoding="utf-8")
+    run("build", str(folder / "hero.glb"), "--jobs", "1")
+    return folder
+
+
+def test_build_takes_the_project_file_beside_the_character(folder: Path) -> None:
+    model = load_character_model(folder / "hero.softrig")
+    assert model.mode_count == 16
+    assert model.notes["project"]["simulation"]["gravity"] == "off"
+    assert model.notes["step"]["median"] > 0.0
+    assert not [path for path in folder.iterdir() if path.suffix == ".tmp"]
+
+
+def test_info_tells_a_row_of_table_3(folder: Path) -> None:
+    told = run("info", str(folder / "hero.softrig"))
+    for word in ("tets", "modes", "16 in 2 regions", "force error", "memory", "subspace", "compliance"):
+        assert word in " ".join(told.split()), word
+
+
+def test_bake_adds_a_soft_animation_within_the_printed_error(folder: Path) -> None:
+    told = run("bake", str(folder / "hero.softrig"), "--clip", "bend", "-o", str(folder / "bend.glb"), "--fps", "30")
+    assert "bend.glb" in told
+    baked = load_character(folder / "bend.glb")
+    model = load_character_model(folder / "hero.softrig")
+    live = model_simulation(model, fps=30.0).bake(model.clips[0], 30.0, plain=True)
+    clip = baked.clip("bend.soft")
+    shown = np.stack([baked.rig.positions(p) for p in clip.sample(live.times)])
+    off = np.linalg.norm(shown - live.vertices, axis=2).max()
+    printed = 1e-3 * float(told.split("plain skinning;")[1].split("mm")[0])
+    assert off <= 1.05 * printed + 1e-6
+    assert np.linalg.norm(live.vertices - live.plain, axis=2).max() > 10.0 * printed
+
+
+def test_all_clips_go_into_a_folder(folder: Path) -> None:
+    run("bake", str(folder / "hero.softrig"), "-o", str(folder / "all"), "--format", ".npz", "--fps", "30")
+    assert sorted(path.name for path in (folder / "all").iterdir()) == ["bend.npz", "shake.npz"]
+
+
+def test_a_changed_character_is_noticed(folder: Path, tmp_path: Path) -> None:
+    for name in ("hero.glb", "hero.softrig"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    write_character_glb(limb(scale=1.0 + 1e-7), tmp_path / "hero.glb")
+    with pytest.raises(InputError, match="changed since the model was built"):
+        run("bake", str(tmp_path / "hero.softrig"), "-o", str(tmp_path / "out"))
+    (tmp_path / "hero.glb").unlink()
+    with pytest.raises(InputError, match="--character"):
+        run("bake", str(tmp_path / "hero.softrig"), "-o", str(tmp_path / "out"))
+
+
+def test_mistakes_are_told(folder: Path) -> None:
+    with pytest.raises(SoftrigError, match="neither a file nor a built-in"):
+        run("build", "nobody")
+    with pytest.raises(SoftrigError, match=r"ends in \.softrig"):
+        run("build", str(folder / "hero.glb"), "-o", str(folder / "hero.model"))
+    with pytest.raises(SoftrigError, match="one file for 2 clips"):
+        run("bake", str(folder / "hero.softrig"), "-o", str(folder / "x.glb"))
+    with pytest.raises(SoftrigError, match="recipe"):
+        run("build", str(folder / "hero.glb"), "--recipe", "secret")
+    with pytest.raises(SoftrigError, match="character and bridge"):
+        run("demo", "opera")
