@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from softrig.errors import InputError
 from softrig.pipeline.cache import StageCache, content_hash, text_array, text_value
+from softrig.pipeline.parallel import cached_each, workers
 
 
 def test_hashes_follow_the_content() -> None:
@@ -50,3 +54,32 @@ def test_without_a_folder_nothing_is_kept() -> None:
     cache = StageCache(None)
     assert cache.get("fit", "k", lambda: {"v": np.ones(1)})["v"].tolist() == [1.0]
     assert cache.get("fit", "k", lambda: {"v": np.zeros(1)})["v"].tolist() == [0.0]
+
+
+def test_each_finished_task_is_kept(tmp_path: Path) -> None:
+    done: list[int] = []
+
+    def square(task: int) -> dict[str, np.ndarray]:
+        if task == 3:
+            raise KeyboardInterrupt  # killed in the middle
+        done.append(task)
+        return {"square": np.array(task * task)}
+
+    keys = [content_hash(task) for task in (1, 2, 3)]
+    with pytest.raises(KeyboardInterrupt):
+        cached_each(StageCache(tmp_path), "work", keys, square, [1, 2, 3], 1)
+    done.clear()
+    told: list[tuple[int, int]] = []
+    cache = StageCache(tmp_path)
+    results = cached_each(cache, "work", keys[:2], square, [1, 2], 1, lambda *count: told.append(count))
+    assert [int(result["square"]) for result in results] == [1, 4]
+    assert done == []
+    assert cache.reused == ["work", "work"]
+
+
+def test_a_cluster_needs_its_package_and_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dask.distributed", None)
+    with pytest.raises(InputError, match="cluster"), workers(cluster="tcp://127.0.0.1:1"):
+        pass
+    with pytest.raises(InputError, match="at least one worker"), workers(0):
+        pass

@@ -59,21 +59,23 @@ class StageCache:
 
     def get(self, stage: str, key: str, make: Callable[[], Arrays]) -> Arrays:
         """The arrays of `stage` for inputs hashed as `key`, made now if they are not there."""
-        found = self._read(stage, key)
+        found = self.find(stage, key)
         if found is not None:
-            self.reused.append(stage)
             return found
         arrays = make()
-        self.made.append(stage)
         self.keep(stage, key, arrays)
         return arrays
 
-    def has(self, stage: str, key: str) -> bool:
-        """Whether the result is there."""
-        return self.folder is not None and self._path(stage, key).exists()
+    def find(self, stage: str, key: str) -> Arrays | None:
+        """The arrays, if they are there and whole."""
+        found = self._read(stage, key)
+        if found is not None:
+            self.reused.append(stage)
+        return found
 
     def keep(self, stage: str, key: str, arrays: Arrays) -> None:
         """Write a result down."""
+        self.made.append(stage)
         if self.folder is None:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +88,7 @@ class StageCache:
         return self.folder / f"{stage}-{key}.npz"
 
     def _read(self, stage: str, key: str) -> Arrays | None:
-        if not self.has(stage, key):
+        if self.folder is None or not self._path(stage, key).exists():
             return None
         try:
             with np.load(self._path(stage, key), allow_pickle=False) as file:

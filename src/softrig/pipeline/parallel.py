@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from softrig.errors import InputError
+from softrig.pipeline.cache import Arrays, StageCache
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -43,25 +44,45 @@ def workers(jobs: int | None = None, cluster: str | None = None) -> Iterator[int
         yield sum(client.ncores().values()) or 1
 
 
-def each(
-    function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int, progress: Progress | None = None
-) -> list[Result]:
-    """function(task) of every task, in order. One worker, or one task, stays in this process."""
-    results: list[Result] = []
+def cached_each(
+    cache: StageCache,
+    stage: str,
+    keys: Sequence[str],
+    function: Callable[[Task], Arrays],
+    tasks: Sequence[Task],
+    jobs: int,
+    progress: Progress | None = None,
+) -> list[Arrays]:
+    """function(task) of every task, in order; those kept under their keys are not done again.
+
+    Each result is kept as soon as it is there, so that a killed build loses only what it was doing.
+    """
+    results: dict[int, Arrays] = {}
+    missing = []
+    for index, key in enumerate(keys):
+        found = cache.find(stage, key)
+        if found is None:
+            missing.append(index)
+        else:
+            results[index] = found
+    for done, arrays in enumerate(each(function, [tasks[index] for index in missing], jobs)):
+        cache.keep(stage, keys[missing[done]], arrays)
+        results[missing[done]] = arrays
+        if progress is not None:
+            progress(done + 1, len(missing))
+    return [results[index] for index in range(len(tasks))]
+
+
+def each(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
+    """function(task) of every task, in order, as they come. One worker, or one task, stays in this process."""
     if jobs == 1 or len(tasks) < 2:
-        for task in tasks:
-            results.append(function(task))
-            _tell(progress, len(results), len(tasks))
-        return results
+        yield from map(function, tasks)
+        return
     import joblib
 
-    generator: Any = joblib.Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator")(
+    yield from joblib.Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator")(
         joblib.delayed(_with_one_thread)(function, task) for task in tasks
     )
-    for result in generator:
-        results.append(result)
-        _tell(progress, len(results), len(tasks))
-    return results
 
 
 def _with_one_thread(function: Callable[[Task], Result], task: Task) -> Result:
@@ -70,8 +91,3 @@ def _with_one_thread(function: Callable[[Task], Result], task: Task) -> Result:
 
     with threadpool_limits(1):
         return function(task)
-
-
-def _tell(progress: Progress | None, done: int, total: int) -> None:
-    if progress is not None:
-        progress(done, total)

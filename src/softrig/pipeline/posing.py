@@ -10,12 +10,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from softrig.errors import InputError
+from softrig.fem.embedding import Embedding
 from softrig.fem.meshes import VolumeMesh
 from softrig.io.caches import read_obj
 from softrig.models.pose_space import PoseTable, TetRig, polar_rotations
 from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
 from softrig.pipeline.flesh import Flesh
-from softrig.pipeline.parallel import Progress, each
+from softrig.pipeline.parallel import Progress, cached_each
 from softrig.pipeline.rigging import Bones, blended_rotations
 from softrig.poses.fit import fit_tets
 from softrig.poses.selection import Pose, farthest_poses, pose_at, pose_of
@@ -97,11 +98,14 @@ def pose_character(
     targets = np.stack([surface.positions(p)[flesh.soft_vertices] for p in parameters])
     base = _tet_rig(character, flesh, bones, len(names))
     starts = np.stack([_start(base, bones, surface, p, flesh.mesh.vertices) for p in parameters])
-    key = content_hash(flesh.mesh.vertices, flesh.mesh.elements, targets, starts)
-    arrays = cache.get("fit", key, lambda: _fitted(character, flesh, targets, starts, jobs, progress))
-    posing = Posing(
-        rig, corrective, table, base, bones, arrays["positions"], _bind(project, bones), text_value(arrays["reports"])
-    )
+    areas = character.areas[flesh.soft_vertices]
+    tasks = [
+        FitTask(flesh.mesh, flesh.soft_embedding, areas, *pair) for pair in zip(targets[1:], starts[1:], strict=True)
+    ]
+    fits = cached_each(cache, "fit", [task.key() for task in tasks], fit_pose, tasks, jobs, progress)
+    positions = np.stack([starts[0], *(fit["positions"] for fit in fits)])  # at rest the tets are where they were made
+    reports = [{}, *(text_value(fit["report"]) for fit in fits)]
+    posing = Posing(rig, corrective, table, base, bones, positions, _bind(project, bones), reports)
     return _with_tet_corrections(posing, flesh, starts)
 
 
@@ -218,22 +222,27 @@ def _start(tet_rig: TetRig, bones: Bones | None, surface: PoseSpaceRig, p: np.nd
     return carried(X, tet_rig.shepard_nodes, tet_rig.shepard_weights, moved)
 
 
-def _fitted(
-    character: Character, flesh: Flesh, targets: np.ndarray, starts: np.ndarray, jobs: int, progress: Progress | None
-) -> Arrays:
-    areas = character.areas[flesh.soft_vertices]
-    tasks = [
-        (flesh.mesh, flesh.soft_embedding, target, start, areas) for target, start in zip(targets, starts, strict=True)
-    ]
-    fits = each(_fit, tasks[1:], jobs, progress)
-    positions = np.stack([starts[0], *(fit[0] for fit in fits)])  # at rest the tets are where they were made
-    return {"positions": positions, "reports": text_array([{}, *(fit[1] for fit in fits)])}
+@dataclass(frozen=True, eq=False)
+class FitTask:
+    """What the fit of one pose follows from; sent to a worker."""
+
+    mesh: VolumeMesh
+    embedding: Embedding
+    areas: np.ndarray
+    target: np.ndarray
+    start: np.ndarray
+
+    def key(self) -> str:
+        """A hash of all of it."""
+        mesh, hung = self.mesh, self.embedding
+        parts = (mesh.vertices, mesh.elements, hung.nodes, hung.weights, self.areas, self.target, self.start)
+        return content_hash(*parts)
 
 
-def _fit(task: tuple[VolumeMesh, object, np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, dict[str, float]]:
-    mesh, embedding, target, start, areas = task
+def fit_pose(task: FitTask) -> Arrays:
+    """The fitted tets of one pose (n, 3), and how well they fit."""
     with warnings.catch_warnings(record=True):
-        report = fit_tets(mesh, embedding, target, start, surface_weights=areas)  # type: ignore[arg-type]
+        report = fit_tets(task.mesh, task.embedding, task.target, task.start, surface_weights=task.areas)
     told = {
         "error": report.error,
         "start error": report.start_error,
@@ -241,7 +250,7 @@ def _fit(task: tuple[VolumeMesh, object, np.ndarray, np.ndarray, np.ndarray]) ->
         "thinnest": report.thinnest,
         "raised": float((report.raised > 1.0).sum()),
     }
-    return report.positions, told
+    return {"positions": report.positions, "report": text_array(told)}
 
 
 def _with_tet_corrections(posing: Posing, flesh: Flesh, starts: np.ndarray) -> Posing:

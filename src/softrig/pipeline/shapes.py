@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ from softrig.numerics.null_space import null_space
 from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
-from softrig.pipeline.parallel import Progress, each
+from softrig.pipeline.parallel import Progress, cached_each
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.regions import make_regions
 from softrig.poses.contact import self_contacts
@@ -131,15 +130,7 @@ def make_shapes(
     loads = tuple(pose_loads(posing, flesh, i) for i in range(len(posing.positions)))
     tasks = [_task(i, flesh, posing, fabric, project, regions, loads[i]) for i in range(len(loads))]
     keys = [content_hash({name: getattr(task, name) for name in task.__dataclass_fields__}) for task in tasks]
-    missing = [i for i in range(len(tasks)) if not cache.has("samples", keys[i])]
-    fresh = each(pose_samples, [tasks[i] for i in missing], jobs, progress)
-    for i, arrays in zip(missing, fresh, strict=True):
-        cache.keep("samples", keys[i], arrays)
-    made = dict(zip(missing, fresh, strict=True))
-    found = [
-        made[i] if i in made else cache.get("samples", keys[i], partial(pose_samples, tasks[i]))
-        for i in range(len(tasks))
-    ]
+    found = cached_each(cache, "samples", keys, pose_samples, tasks, jobs, progress)
     basis = _regional(found, posing, flesh, fabric, regions, project)
     shapes, angles = _aligned(basis, posing, flesh, fabric)
     shapes = _between_poses(shapes, basis, flesh, project)
