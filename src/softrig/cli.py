@@ -155,10 +155,13 @@ def convert(
     clip: Annotated[str | None, typer.Option(help="Name of the clip; the first by default.")] = None,
     fps: Annotated[float, typer.Option(help="Frames a second.", min=1.0, max=1000.0)] = 60.0,
     scale: Annotated[float, typer.Option(help="Metres per unit of the file.", min=1e-9)] = 1.0,
+    per_frame: Annotated[bool, typer.Option(help="GLB: one morph target a frame.")] = False,
+    quantise: Annotated[bool, typer.Option(help="GLB: 16-bit morph targets, half the size.")] = False,
+    normals: Annotated[bool, typer.Option(help="GLB: morph targets move normals too.")] = False,
 ) -> None:
     """Write a clip's motion, without dynamics, into another file or format."""
     from softrig.console import stages
-    from softrig.conversion import check_output, convert_clip
+    from softrig.conversion import GlbOptions, check_output, convert_clip
     from softrig.io.characters import load_character
 
     check_output(output, file if file.exists() else None)
@@ -166,7 +169,8 @@ def convert(
         with work.stage("Reading"):
             character = load_character(file, scale=scale)
         with work.stage("Converting") as update:
-            done = convert_clip(character, clip, output, fps=fps, progress=update)
+            options = GlbOptions(per_frame=per_frame, quantise=quantise, normals=normals)
+            done = convert_clip(character, clip, output, fps=fps, options=options, progress=update)
     size = f"{done.bytes_added / 1e3:,.1f} kB"
     typer.echo(f"{output.parent}: {done.what}, {done.frames} frames, {1e3 * done.error:.2g} mm off the clip, {size}")
 
@@ -246,8 +250,11 @@ def build(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The .softrig to write; default beside FILE.")
     ] = None,
-    recipe: Annotated[str, typer.Option(help="load (ours) or paper (as the 2016 paper prints it).")] = "load",
+    recipe: Annotated[
+        str | None, typer.Option(help="load (ours) or paper (as the 2016 paper prints it); default: the project's.")
+    ] = None,
     modes: Annotated[int | None, typer.Option(min=2, max=400, help="Modes over all regions.")] = None,
+    scale: Annotated[float | None, typer.Option(help="Metres per unit of the file.", min=1e-9)] = None,
     tets: Annotated[int | None, typer.Option(min=100, help="About how many tets.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes; all cores by default.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a dask scheduler to build on.")] = None,
@@ -267,6 +274,8 @@ def build(
     own = path.with_suffix(".toml")
     chosen = project or (own if path.exists() and own.exists() else None)
     decided = load_project(chosen) if chosen else Project()
+    if scale is not None:
+        decided = decided.model_copy(update={"scale": scale})
     if modes is not None:
         decided = decided.changed(basis={"modes": modes})
     if tets is not None:
@@ -320,11 +329,18 @@ def bake(
     character: Annotated[Path | None, typer.Option(help="The character file; default: the one beside MODEL.")] = None,
     ending: Annotated[str, typer.Option("--format", help="What to write into a folder.")] = ".glb",
     fps: Annotated[float, typer.Option(help="Frames a second.", min=1.0, max=1000.0)] = 60.0,
+    loop: Annotated[
+        bool | None, typer.Option("--loop/--no-loop", help="Whether the motion closes; default: where the clip loops.")
+    ] = None,
+    per_frame: Annotated[bool, typer.Option(help="GLB: one morph target a frame.")] = False,
+    quantise: Annotated[bool, typer.Option(help="GLB: 16-bit morph targets, half the size.")] = False,
+    normals: Annotated[bool, typer.Option(help="GLB: morph targets move normals too.")] = False,
 ) -> None:
     """Simulate clips and write them: the input file with a soft animation added (.glb), or point caches."""
     import tempfile
 
     from softrig.console import stages
+    from softrig.conversion import GlbOptions
     from softrig.models.file import load_character_model
     from softrig.pipeline.baking import bake as bake_clips
     from softrig.pipeline.sources import model_character
@@ -334,7 +350,10 @@ def bake(
             loaded = load_character_model(model)
             source = model_character(loaded, model, character, Path(folder))
         with work.stage("Simulating and writing") as update:
-            results = bake_clips(loaded, source, clip or [], output, ending=ending, fps=fps, progress=update)
+            options = GlbOptions(per_frame=per_frame, quantise=quantise, normals=normals)
+            results = bake_clips(
+                loaded, source, clip or [], output, ending=ending, fps=fps, loop=loop, options=options, progress=update
+            )
     for result in results:
         if result.done is None:
             typer.echo(f"  {result.clip:<16} failed: {result.failure}", err=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,20 @@ from softrig.rig.character import Character
 
 USD_ENDINGS = (".usd", ".usda", ".usdc")
 ENDINGS = (".glb", ".pc2", ".mdd", ".npz", ".obj", *USD_ENDINGS, ".abc")
+
+
+@dataclass(frozen=True)
+class GlbOptions:
+    """How morph targets are written into a GLB."""
+
+    tolerance: float | None = None
+    """Metres; default 0.5 mm on a human-sized body."""
+    per_frame: bool = False
+    """One target a frame instead of a few for all."""
+    quantise: bool = False
+    """16 bits a number instead of 32."""
+    normals: bool = False
+    """Targets move normals too: twice the size."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +52,7 @@ def convert_clip(
     output: Path,
     *,
     fps: float = 60.0,
+    options: GlbOptions | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Conversion:
     """Write the vertices of `clip` (the first by default) at `fps` to `output`; its ending says the format.
@@ -55,11 +70,19 @@ def convert_clip(
         positions[frame] = character.rig.positions(pose)
         if progress:
             progress(frame + 1, len(times))
-    return write_motion(character, chosen.name, times, positions, output, name=f"{chosen.name}.converted")
+    name = f"{chosen.name}.converted"
+    return write_motion(character, chosen.name, times, positions, output, name=name, options=options)
 
 
 def write_motion(
-    character: Character, clip: str, times: np.ndarray, positions: np.ndarray, output: Path, *, name: str
+    character: Character,
+    clip: str,
+    times: np.ndarray,
+    positions: np.ndarray,
+    output: Path,
+    *,
+    name: str,
+    options: GlbOptions | None = None,
 ) -> Conversion:
     """Write `positions` (f, n, 3), metres, at `times` (f,), seconds, of a character that moves by `clip`.
 
@@ -67,7 +90,7 @@ def write_motion(
     """
     ending = check_output(output, character.source)
     if ending == ".glb":
-        return _baked(character, clip, times, positions, output, name)
+        return _baked(character, clip, times, positions, output, name, options or GlbOptions())
     cache = caches.PointCache(positions, times, character.triangles)
     if ending == ".obj":
         written = caches.write_obj_sequence(output.parent, output.stem, cache)
@@ -97,7 +120,13 @@ def check_output(output: Path, source: Path | None) -> str:
 
 
 def _baked(
-    character: Character, clip: str, times: np.ndarray, positions: np.ndarray, output: Path, name: str
+    character: Character,
+    clip: str,
+    times: np.ndarray,
+    positions: np.ndarray,
+    output: Path,
+    name: str,
+    options: GlbOptions,
 ) -> Conversion:
     if character.source is None or character.source.suffix.lower() == ".gltf":
         raise InputError(f"{output}: only a .glb or .vrm can have an animation added; '{character.name}' is none")
@@ -105,6 +134,8 @@ def _baked(
         source = blender_files.glb_of(character.source).content
     else:
         source = character.source.read_bytes()
-    content, report = bake_glb(source, character, clip, times, positions.astype(np.float64), name=name)
+    content, report = bake_glb(
+        source, character, clip, times, positions.astype(np.float64), name=name, **asdict(options)
+    )
     write_bytes(output, content)
     return Conversion(len(times), f"animation {report.animation!r}", report.error, report.bytes_added)

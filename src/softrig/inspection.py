@@ -137,30 +137,31 @@ def soft_facts(model: PoseSpaceModel) -> tuple[tuple[str, str], ...]:
         ("modes", f"{model.mode_count} in {len(model.region_names)} regions, {len(model.poses)} poses"),
         ("cubature", _cubature_words(model)),
         ("lowest frequency", f"{model.frequencies.min():.2f} Hz"),
-        ("memory", f"{model_bytes(model) / 1e6:.1f} MB"),
+        ("file", f"{model_bytes(model) / 1e6:.1f} MB"),
         ("clips", ", ".join(clip.name for clip in model.clips) or "none"),
     ]
     errors = notes.get("cubature", {}).get("unseen", [])
     if errors:
         worst = max(max(error["gaussian"], error["loads"]) for error in errors)
         facts.append(("force error", f"at most {100.0 * worst:.1f} % on unseen deformations at the poses"))
-    inertial = notes.get("inertia", {}).get("errors")
+    inertial = notes.get("inertia", {}).get("along clips")
     if inertial:
-        facts.append(("inertial error", f"at most {100.0 * max(inertial):.1f} % on unseen motions"))
+        facts.append(("inertial error", f"at most {100.0 * max(inertial.values()):.1f} % along the clips"))
     if "step" in notes:
         step = notes["step"]
         facts.append(("step", f"{1e3 * step['median']:.3f} ms, with the surface {1e3 * step['with surface']:.3f} ms"))
+        facts.append(("memory", f"{step['bytes'] / 1e6:.1f} MB of tables while it moves"))
     return tuple(facts)
 
 
 def _cubature_words(model: PoseSpaceModel) -> str:
     tets = f"{len(model.cubature.tets)} tets"
     vertices = len(model.cubature.inertial_vertices)
-    return f"{tets}, {vertices} vertices for inertia" if vertices else f"{tets}, inertia exact"
+    return f"{tets}, {vertices} vertices for inertia" if vertices else tets
 
 
 def model_bytes(model: PoseSpaceModel) -> int:
-    """What the model keeps in memory while it moves: arrays as its file stores them, without clips and report."""
+    """The model's arrays as its file stores them, without clips and report."""
     tensors = tensors_of(model)
     return sum(array.nbytes for name, array in tensors.items() if name != "document" and not name.startswith("clip."))
 

@@ -31,14 +31,13 @@ LARGEST_FILE = 1 << 20
 """Bytes: a project file is written by hand."""
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Triple = tuple[float, float, float]
 
 
 class _Settings(BaseModel):
     """Unknown keys are refused: a typing mistake must not pass for a default."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class MeshSettings(_Settings):
@@ -101,6 +100,9 @@ class PoseSettings(_Settings):
     given: tuple[GivenPose, ...] = ()
     clips: tuple[str, ...] | None = None
     """From which clips; all by default."""
+    corrections: bool = False
+    """Whether the file's corrective morphs follow the pose by themselves (pose-space deformation), each with a pose of
+    its own in the model. Otherwise they are as the clips have them."""
 
 
 class HandleSettings(_Settings):
@@ -122,7 +124,8 @@ class BasisSettings(_Settings):
     """The shapes the flesh may take."""
 
     recipe: Literal["load", "paper"] = "load"
-    """"load": responses to the rig's own accelerations; "paper": linear modes and modal derivatives, as PSSD."""
+    """"load": responses to the rig's own accelerations; "paper": all of PSSD's choices, here, in interpolation and in
+    cubature (`paper_recipe`)."""
     modes: Annotated[int, Field(ge=2, le=400)] = 100
     """r, over all regions."""
     regions: Annotated[int, Field(ge=1, le=32)] = 6
@@ -190,11 +193,10 @@ class Project(_Settings):
 
 
 def paper_recipe(project: Project | None = None) -> Project:
-    """`project` with the choices PSSD prints: its bases, world-space interpolation, plain cubature."""
+    """`project` with the choices PSSD prints: its bases, world-space interpolation, plain cubature. The law stays."""
     return (project or Project()).changed(
         basis={"recipe": "paper", "interpolation": "world"},
         cubature={"stiffness_correction": False, "method": "htp"},
-        material={"law": "stvk"},
     )
 
 

@@ -1,13 +1,11 @@
 """From rig parameters p to carrier values z, which is all the step knows of the pose.
 
-A skin's z: bone matrices M_b (B, 3, 4), then pose weights w (m,). A black box' z: positions of the observed tet vertices,
-carried by the surface without corrections, then w. Skins are compiled; a black box is asked for the few surface
-vertices that its observed tet vertices hang on.
+A skin's z: bone matrices M_b (B, 3, 4), then pose weights w (m,). A black box' z: positions of the observed tet
+vertices, carried by the surface without corrections, then w. Skins are compiled; a black box is asked for the few
+surface vertices that its observed tet vertices hang on.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
@@ -19,8 +17,6 @@ from softrig.rig.bones import skin_of
 from softrig.rig.features import PoseFeatures
 from softrig.rig.protocol import Rig
 from softrig.rig.skeleton import Skeleton
-
-Drive = Callable[[np.ndarray], np.ndarray]
 
 
 class SkinDrive:
@@ -57,7 +53,8 @@ class BlackBoxDrive:
 
     def __init__(self, model: PoseSpaceModel, rig: Rig, observed: np.ndarray) -> None:
         nodes, weights = model.tet_rig.shepard_nodes, model.tet_rig.shepard_weights
-        assert nodes is not None and weights is not None
+        assert nodes is not None
+        assert weights is not None
         self.size = 3 * len(observed) + len(model.poses)
         self._rig = rig
         self._surface, places = np.unique(nodes[observed], return_inverse=True)

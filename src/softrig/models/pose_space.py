@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from softrig.errors import IndexRangeError, InputError, ModeCountError, require_indices
+from softrig.errors import InputError, ModeCountError, require_indices
 from softrig.fem.laws import law_code
+from softrig.models.pose_space_checks import check_model, require_shapes
 from softrig.numerics.rbf import BiharmonicWeights
 from softrig.numerics.rotations import quaternion_matrices, quaternions_from_matrices
 from softrig.rig.bones import skin_of
@@ -48,7 +49,7 @@ class PoseTable:
 
     def __post_init__(self) -> None:
         m = len(self.names)
-        _require_shapes(self, {"parameters": (m, None), "features": (m, len(self.feature_weights))})
+        require_shapes(self, {"parameters": (m, None), "features": (m, len(self.feature_weights))})
 
     def __len__(self) -> int:
         return len(self.names)
@@ -174,7 +175,7 @@ class PoseSpaceModel:
             raise InputError("only a skinning rig can interpolate in bind space; use 'world'")
         if len(self.shapes) not in (1, len(self.poses)):
             raise InputError(f"a basis at {len(self.shapes)} poses; it must be at all {len(self.poses)} or at one")
-        _check_model(self)
+        check_model(self)
         require_indices(self.gyro_frames, self.frame_count, "gyroscopic frames")
         require_indices([pose for _, pose in self.corrective], len(self.poses), "poses of correctives")
 
@@ -363,50 +364,3 @@ def polar_rotations(matrices: np.ndarray) -> np.ndarray:
 
 def _pairs(matrices: np.ndarray, keep: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(matrices[..., keep[:, None], keep])
-
-
-def _require_shapes(owner: object, shapes: dict[str, tuple[int | None, ...]]) -> None:
-    for name, wanted in shapes.items():
-        value = getattr(owner, name)
-        if value is None:
-            continue
-        shape = np.shape(value)
-        if len(shape) != len(wanted) or any(w not in (None, s) for s, w in zip(shape, wanted, strict=True)):
-            text = ", ".join("any" if w is None else str(w) for w in wanted)
-            raise InputError(f"{name} must have the shape ({text}), not {shape}")
-
-
-def _check_model(model: PoseSpaceModel) -> None:
-    n, m, r = len(model.vertices), len(model.poses), model.mode_count
-    c, basis, points = len(model.cubature.tets), len(model.shapes), len(model.embedding_nodes)
-    groups = len(model.gyro_frames)
-    _require_shapes(
-        model,
-        {
-            "vertices": (n, 3),
-            "tets": (None, 4),
-            "fixed": (n,),
-            "vertex_mass": (n,),
-            "triangles": (None, 3),
-            "colours": (points, 4),
-            "embedding_nodes": (points, 4),
-            "embedding_weights": (points, 4),
-            "shapes": (basis, n, 3, r),
-            "region_of_mode": (r,),
-            "mass_products": (basis, basis, r, r),
-            "inertia": (m, r, model.load_count),
-            "wind": (m, r, 3 * model.frame_count),
-            "gyro": (groups, 9, r, r),
-            "modes_order": (r,),
-            "frequencies": (m, None),
-        },
-    )
-    _require_shapes(model.tet_rig, {"corrections": (m, n, 3), "weights": (n, None), "shepard_nodes": (n, None)})
-    _require_shapes(
-        model.cubature, {"weights": (m, c), "young": (m, c), "poisson": (m, c), "stiffness_correction": (m, r, r)}
-    )
-    require_indices(model.cubature.tets, len(model.tets), "cubature tets")
-    require_indices(model.region_of_mode, max(len(model.region_names), 1), "regions of modes")
-    changes = np.flatnonzero(np.diff(model.region_of_mode)) + 1
-    if len(changes) + 1 != len(np.unique(model.region_of_mode)):
-        raise IndexRangeError("modes of one region must stand together; a region begins anew at modes", changes)

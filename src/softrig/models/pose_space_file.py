@@ -40,6 +40,8 @@ _CUBATURE = ("tets", "weights", "young", "poisson", "stiffness_correction", "ine
 _POSES = ("parameters", "features", "feature_weights")
 _INTEGERS = ("tets", "triangles", "embedding_nodes", "region_of_mode", "gyro_frames", "inertial_vertices", "columns",
              "starts", "shepard_nodes", "root_sample", "vertices_of_region")  # fmt: skip
+MOST_ENTRIES = 1 << 28
+"""Vertices times modes times poses: a hundred times the largest sensible model; shapes are dense in memory."""
 _SINGLE = ("gyro", "shape_rows")
 """Stored in single precision: shapes are so by nature, gyroscopic terms are small corrections."""
 
@@ -94,7 +96,7 @@ def model_from_tensors(arrays: Mapping[str, np.ndarray], rig: Rig | None = None)
         region_names=regions,
         cubature=Cubature(*(arrays[f"cubature.{name}"] for name in _CUBATURE)),
         clips=clips_from_record(document["clips"], arrays, rig.parameters),
-        notes=dict(document["notes"]),
+        notes=_notes(document["notes"]),
         size=float(document["size"]),
         **{name: np.asarray(arrays[name], _wide(name)) for name in _PLAIN},
     )
@@ -116,6 +118,17 @@ def dtype_of(name: str) -> type:
 
 def _wide(name: str) -> type:
     return np.float64 if dtype_of(name) is np.float32 else dtype_of(name)
+
+
+def _notes(notes: Any) -> dict[str, Any]:
+    """The report, of which only tables within the table are kept where tables are looked for."""
+    if not isinstance(notes, dict):
+        raise InputError("the notes are no table")
+    tables = ("project", "source", "basis", "cubature", "inertia", "step")
+    wrong = [name for name in tables if name in notes and not isinstance(notes[name], dict)]
+    if wrong:
+        raise InputError(f"notes that should be tables: {', '.join(wrong)}")
+    return notes
 
 
 def _rig(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], rig: Rig | None) -> Rig:
@@ -162,6 +175,8 @@ def _shapes(arrays: Mapping[str, np.ndarray], regions: int) -> np.ndarray:
     """(m_b, n, 3, r) from the rows of each region."""
     region_of_mode, count = arrays["region_of_mode"], len(arrays["vertices"])
     poses = len(arrays["region.0.shape_rows"])
+    if poses * count * len(region_of_mode) > MOST_ENTRIES:
+        raise InputError(f"shapes of {poses} poses, {count} vertices and {len(region_of_mode)} modes: no character")
     shapes = np.zeros((poses, count, 3, len(region_of_mode)))
     for region in range(regions):
         reached, columns = arrays[f"region.{region}.vertices_of_region"], np.flatnonzero(region_of_mode == region)

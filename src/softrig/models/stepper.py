@@ -6,29 +6,23 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from softrig.dynamics import IMPLICIT_METHODS, Rayleigh, require_step
 from softrig.errors import InputError, require_finite, require_indices, require_vectors
 from softrig.models.kernels import pose_space_chunks
 from softrig.models.kernels import pose_space_layout as layout
-from softrig.models.kernels.pose_space_elastic import elasticity
+from softrig.models.kernels import pose_space_tables as tables
 from softrig.models.kernels.pose_space_pose import rest_positions
-from softrig.models.kernels.pose_space_step import EXTERNAL, attempt, place, prepare
+from softrig.models.kernels.pose_space_prepare import place
+from softrig.models.kernels.pose_space_step import step, step_arguments
 from softrig.models.pose_drive import observed_vertices, pose_drive
+from softrig.models.pose_settling import settled_modes
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.pose_surface import Surface, write_displacements
 from softrig.rig.protocol import Rig
 
 LIMIT = 0.5
 """Of the character's size: a displacement beyond it is not sound."""
-SUBSTEPS = (2, 4)
-"""Into how many parts a step that fails is cut, one after the other."""
-ENOUGH = 1e-12
-"""Residual over loads at which a static equilibrium is one."""
-HALVINGS = 12
-SHIFT = 1e-6
-"""Of the largest eigenvalue: smaller ones of a semidefinite stiffness are raised to it."""
 GRAVITY = (0.0, -9.81, 0.0)
 """m/s²."""
 
@@ -47,9 +41,9 @@ class Snapshot(NamedTuple):
 class Stepper:
     """Steps a `PoseSpaceModel` at a fixed rate (hertz).
 
-    `method`: "newmark" or "backward-euler"; `iterations` of Newton a step; `modes`: fewer modes than the model has (level
-    of detail). `inertia_scale` multiplies what the rig's own motion does to the flesh, not gravity. `rig`: another rig
-    of the same parameters for a black box and for drawing. A step never gives NaN: see `counters`.
+    `method`: "newmark" or "backward-euler"; `iterations` of Newton a step; `modes`: fewer modes than the model has
+    (level of detail). `inertia_scale` multiplies what the rig's own motion does to the flesh, not gravity. `rig`:
+    another rig of the same parameters. A step never gives NaN: see `counters`.
     """
 
     def __init__(
@@ -77,19 +71,23 @@ class Stepper:
         self._drive = pose_drive(model, rig or model.rig)
         self._runs = runs = layout.region_runs(model.region_of_mode)
         regions = layout.vertex_regions(model, runs)
-        self._chunks, self._members, vertices, together = pose_space_chunks.chunks(model, runs, regions)
+        kept = iterations > 1
+        self._chunks, self._members, vertices, bones, together = pose_space_chunks.chunks(model, runs, regions, kept)
         self._sums = layout.sums(model, runs, together)
         self._rows = layout.rows(model, runs, regions)
         self._carriers = layout.carriers(model, observed_vertices(model), vertices)
-        self._tables = (self._carriers, self._sums, self._chunks, self._rows)
+        projections = layout.projection(model.inertia, runs), layout.projection(model.wind, runs)
         self._memory = layout.memory(model, self._chunks, self._sums, self._carriers, self._drive.size)
+        self._fixed_arguments = (self._carriers, bones, self._sums, *projections, self._chunks, self._rows)
+        self._arguments = step_arguments(*self._fixed_arguments, self._memory)
         self._surface = Surface(model, rig or model.rig, self._rows)
         settings, switches = self._memory.settings, self._memory.switches
-        self._step = settings[layout.STEP] = require_step(1.0 / rate)
-        settings[layout.LIMIT] = LIMIT * model.size
-        settings[layout.TOLERANCE] = 1e-13
-        switches[layout.EULER] = method == "backward-euler"
-        switches[layout.ITERATIONS] = iterations
+        settings[tables.STEP] = require_step(1.0 / rate)
+        settings[tables.LIMIT] = LIMIT * model.size
+        settings[tables.TOLERANCE] = 1e-13
+        switches[tables.EULER] = method == "backward-euler"
+        switches[tables.ITERATIONS] = iterations
+        switches[tables.KEPT] = kept
         self._stiffness_scale = np.ones(len(model.region_names))
         self.damping = damping or Rayleigh()
         self.inertia_scale = inertia_scale
@@ -123,47 +121,47 @@ class Stepper:
     @damping.setter
     def damping(self, value: Rayleigh) -> None:
         self._damping = value
-        self._memory.settings[layout.ALPHA], self._memory.settings[layout.BETA] = value.mass, value.stiffness
+        self._memory.settings[tables.ALPHA], self._memory.settings[tables.BETA] = value.mass, value.stiffness
 
     @property
     def inertia_scale(self) -> float:
         """Factor on the forces of the rig's motion, 1 is physical."""
-        return float(self._memory.settings[layout.INERTIA])
+        return float(self._memory.settings[tables.INERTIA])
 
     @inertia_scale.setter
     def inertia_scale(self, value: float) -> None:
         require_finite(np.asarray(value, dtype=np.float64), "inertia scale")
-        self._memory.settings[layout.INERTIA] = value
+        self._memory.settings[tables.INERTIA] = value
 
     @property
     def gravity(self) -> np.ndarray:
         """(3,) m/s²."""
-        at = layout.GRAVITY
+        at = tables.GRAVITY
         return self._memory.settings[at : at + 3].copy()
 
     @gravity.setter
     def gravity(self, value: Sequence[float] | np.ndarray) -> None:
-        at = layout.GRAVITY
+        at = tables.GRAVITY
         self._memory.settings[at : at + 3] = require_vectors(value, 1, "gravity")[0]
 
     @property
     def sag_free(self) -> bool:
         """Whether only the change of gravity relative to the flesh acts: the sculpted shape already bears it."""
-        return bool(self._memory.switches[layout.SAG_FREE])
+        return bool(self._memory.switches[tables.SAG_FREE])
 
     @sag_free.setter
     def sag_free(self, value: bool) -> None:
-        self._memory.switches[layout.SAG_FREE] = bool(value)
+        self._memory.switches[tables.SAG_FREE] = bool(value)
 
     @property
     def wind(self) -> np.ndarray:
         """(3,) N/m², the same force on every square metre."""
-        at = layout.WIND
+        at = tables.WIND
         return self._memory.settings[at : at + 3].copy()
 
     @wind.setter
     def wind(self, value: Sequence[float] | np.ndarray) -> None:
-        at = layout.WIND
+        at = tables.WIND
         self._memory.settings[at : at + 3] = require_vectors(value, 1, "wind")[0]
 
     @property
@@ -207,7 +205,7 @@ class Stepper:
     @property
     def counters(self) -> dict[str, int]:
         """Steps, and how many of them needed semidefinite Hessians, smaller steps, or a decay."""
-        return dict(zip(layout.COUNTERS, self._memory.counters.tolist(), strict=True))
+        return dict(zip(tables.COUNTERS, self._memory.counters.tolist(), strict=True))
 
     def snapshot(self) -> Snapshot:
         """A copy of the state."""
@@ -232,27 +230,35 @@ class Stepper:
 
     def place(self, z: np.ndarray) -> None:
         """Take carrier values z (Z,) as the pose, at rest, without stepping."""
-        place(self._carriers, self._sums, self._memory, z)
+        carriers, sums, memory = self._carriers, self._sums, self._memory
+        place(
+            self._checked(z),
+            carriers.skin,
+            carriers.sample,
+            carriers.arms,
+            sums.segments,
+            sums.mass,
+            memory.pose,
+            memory.w,
+            memory.positive,
+            memory.basis,
+            memory.turns,
+            memory.quaternions,
+            memory.mass,
+            memory.upsilon,
+            memory.pairs,
+            memory.work,
+        )
 
     def step(self, z: np.ndarray, zdot: np.ndarray, zddot: np.ndarray) -> None:
         """One step of 1/rate seconds that ends at carrier values z (Z,) with rates zdot, 1/s, and zddot, 1/s²."""
-        tables, memory = self._tables, self._memory
-        prepare(*tables, memory, z, zdot, zddot)
-        memory.counters[layout.STEPS] += 1
-        if not attempt(*tables, memory, self._step, True):
-            self._recover()
+        step(self._checked(z), self._checked(zdot), self._checked(zddot), True, *self._arguments)
 
-    def _recover(self) -> None:
-        """A step that has no sound result is redone as 2, then as 4; failing that the modes decay by half."""
-        memory, tables = self._memory, self._tables
-        memory.counters[layout.HALVED] += 1
-        before = memory.state.copy()
-        for parts in SUBSTEPS:
-            if all(attempt(*tables, memory, self._step / parts, False) for _ in range(parts)):
-                return
-            memory.state[:] = before
-        memory.counters[layout.DECAYED] += 1
-        memory.state[:] = np.where(np.isfinite(before), 0.5 * before, 0.0)
+    def _checked(self, z: np.ndarray) -> np.ndarray:
+        z = np.ascontiguousarray(z, dtype=np.float64)
+        if z.shape != self._memory.pose.shape:
+            raise InputError(f"this model has {len(self._memory.pose)} carrier values, not {z.shape}")
+        return z
 
     def settle(self, z: np.ndarray, iterations: int = 50) -> float:
         """Static equilibrium at carrier values z (Z,) under gravity, wind and loads; rates become zero.
@@ -260,82 +266,10 @@ class Stepper:
         Newton from q = 0, with positive semidefinite Hessians where the exact ones fail and halved steps until the
         residual falls. Returns what is left of the residual, over the loads: below 1e-9 where it converged.
         """
+        z = self._checked(z)
         still = np.zeros_like(z)
-        prepare(*self._tables, self._memory, z, still, still)
-        memory = self._memory
-        loads = memory.vectors[EXTERNAL].copy()
-        scale = float(np.linalg.norm(loads)) or 1.0
-        x = np.zeros(self._model.mode_count)
-        force, stiffness = self._elasticity(x, fresh=True)
-        left = float(np.linalg.norm(force - loads))
-        for _ in range(iterations):
-            if not left > ENOUGH * scale:
-                break
-            change = self._newton_change(x, force - loads, stiffness)
-            for part in 0.5 ** np.arange(HALVINGS):
-                trial = x - part * change
-                force, stiffness = self._elasticity(trial)
-                size = float(np.linalg.norm(force - loads))
-                if size < left:
-                    break
-            else:
-                # No step helps any more: rounding, or an instability that Newton cannot pass.
-                break
-            x, left = trial, size
-        memory.state[:] = 0.0
-        memory.state[0] = x / memory.upsilon
-        return left / scale
-
-    def _newton_change(self, x: np.ndarray, residual: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
-        """(r,) K⁻¹ residual; positive semidefinite Hessians, shifted if they must be, where K is not definite."""
-        try:
-            return cho_solve(cho_factor(stiffness, lower=True), residual)
-        except LinAlgError:
-            self._memory.counters[layout.PROJECTED] += 1
-        _, stiffness = self._elasticity(x, projected=True)
-        values, vectors = np.linalg.eigh(stiffness)
-        return vectors @ (vectors.T @ residual / np.maximum(values, SHIFT * values[-1]))
-
-    def _elasticity(
-        self, x: np.ndarray, *, fresh: bool = False, projected: bool = False
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """f̂ (r,) and K̂ (r, r) at x = Υq (r,), at the prepared pose."""
-        _, sums, chunks, _ = self._tables
-        memory = self._memory
-        force = np.empty_like(x)
-        elasticity(
-            chunks.law,
-            chunks.groups,
-            chunks.starts,
-            chunks.columns,
-            chunks.vertices,
-            chunks.offsets,
-            chunks.shapes,
-            chunks.edge_offsets,
-            memory.basis,
-            memory.rotations,
-            memory.gradients,
-            memory.lame,
-            memory.factors,
-            sums.segments,
-            sums.stiffness,
-            sums.stiffness_positive,
-            memory.positive,
-            memory.correction,
-            x,
-            fresh,
-            projected,
-            memory.edges,
-            memory.product,
-            memory.local,
-            memory.lanes,
-            memory.active,
-            memory.work,
-            force,
-            memory.stiffness,
-        )
-        lower = np.tril(memory.stiffness)
-        return force, lower + np.tril(lower, -1).T
+        step(z, still, still, False, *self._arguments)
+        return settled_modes(self._sums, self._chunks, self._memory, iterations)
 
     def point_loads(self, vertices: np.ndarray, forces: np.ndarray) -> None:
         """Forces (k, 3), newton, world, at tet vertices (k,); kept until replaced, none: cleared."""
@@ -349,9 +283,10 @@ class Stepper:
                 load_forces=np.zeros((room, 3)),
                 load_rotations=np.zeros((room, 9)),
             )
+            self._arguments = step_arguments(*self._fixed_arguments, self._memory)
         self._memory.load_vertices[: len(vertices)] = vertices
         self._memory.load_forces[: len(vertices)] = forces
-        self._memory.switches[layout.LOADS] = len(vertices)
+        self._memory.switches[tables.LOADS] = len(vertices)
 
     # Vertices
 
@@ -380,7 +315,7 @@ class Stepper:
             chosen,
             memory.pose,
             memory.w,
-            memory.turns[0],
+            memory.turns,
             carriers.starts,
             carriers.bones,
             carriers.weights,
@@ -394,7 +329,7 @@ class Stepper:
 
     def surface(self, p: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """(n̄, 3) float32 metres: the surface at rig parameters p (P,), correctives applied, plus A u."""
-        return self._surface.positions(self._carriers, self._rows, self._memory, self._drive, p, out)
+        return self._surface.positions(self._rows, self._memory, p, out)
 
     def _chosen(self, vertices: np.ndarray | None) -> np.ndarray:
         count = len(self._model.vertices)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from softrig.conversion import ENDINGS, Conversion, check_output, write_motion
+from softrig.conversion import ENDINGS, Conversion, GlbOptions, check_output, write_motion
 from softrig.errors import InputError, SoftrigError
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.rig.character import Character
@@ -66,6 +66,7 @@ def bake(
     ending: str = ".glb",
     fps: float = 60.0,
     loop: bool | None = None,
+    options: GlbOptions | None = None,
     progress: Progress | None = None,
 ) -> list[Baked]:
     """Simulate clips of `model` and write each: to `output` if it is a file, else into that folder as `<clip><ending>`.
@@ -75,7 +76,7 @@ def bake(
     """
     require_same_character(model, character)
     wanted = chosen_clips(model, clips)
-    paths = [_path(clip, output, ending, len(wanted)) for clip in wanted]
+    paths = _paths(wanted, output, ending)
     if output.suffix.lower() not in ENDINGS:
         output.mkdir(parents=True, exist_ok=True)
     for path in paths:
@@ -83,7 +84,8 @@ def bake(
     results = []
     for index, (clip, path) in enumerate(zip(wanted, paths, strict=True)):
         tell = None if progress is None else _part(progress, index, len(wanted))
-        results.append(_bake_one(model, character, clip, path, fps, loop, tell))
+        closes = clip.looping if loop is None else loop
+        results.append(_bake_one(model, character, clip, path, fps, closes, options, tell))
     return results
 
 
@@ -93,30 +95,50 @@ def _bake_one(
     clip: Clip,
     path: Path,
     fps: float,
-    loop: bool | None,
+    loop: bool,
+    options: GlbOptions | None,
     progress: Progress | None,
 ) -> Baked:
     try:
-        made: Bake = model_simulation(model, fps=fps).bake(
-            clip, fps, loop=clip.looping if loop is None else loop, plain=True, progress=progress
-        )
-        done = write_motion(character, clip.name, made.times, made.vertices, path, name=f"{clip.name}.soft")
+        simulation = model_simulation(model, fps=fps)
+        made: Bake = simulation.bake(clip, fps, loop=loop, plain=True, progress=progress)
+        times, vertices = made.times, made.vertices
+        if loop:
+            # The end of the cycle is its beginning for the flesh; files want a frame there, or it would stand still.
+            end = replace(clip, looping=False).sample(clip.duration)[0]
+            times = np.append(times, clip.duration)
+            vertices = np.concatenate([vertices, simulation.show(end, made.coordinates[0])[None]])
+        done = write_motion(character, clip.name, times, vertices, path, name=f"{clip.name}.soft", options=options)
     except (SoftrigError, OSError) as error:
         return Baked(clip.name, path, None, failure=str(error))
     return Baked(clip.name, path, done, made.report.largest_offset)
 
 
-def _path(clip: Clip, output: Path, ending: str, count: int) -> Path:
+def _paths(clips: Sequence[Clip], output: Path, ending: str) -> list[Path]:
+    """A path a clip, no two the same on any disk."""
     if output.suffix.lower() in ENDINGS:
-        if count > 1:
-            raise InputError(f"{output}: one file for {count} clips; give a folder")
-        return output
+        if len(clips) > 1:
+            raise InputError(f"{output}: one file for {len(clips)} clips; give a folder")
+        return [output]
     if ending not in ENDINGS:
         raise InputError(f"cannot write {ending}; there are {', '.join(ENDINGS)}")
-    safe = (
-        "".join(letter if letter.isalnum() or letter in "-_ ." else "_" for letter in clip.name).strip(". ") or "clip"
-    )
-    return output / f"{safe}{ending}"
+    taken: set[str] = set()
+    paths = []
+    for clip in clips:
+        stem = name = _safe(clip.name)
+        copy = 1
+        while name.lower() in taken:
+            copy += 1
+            name = f"{stem}-{copy}"
+        taken.add(name.lower())
+        paths.append(output / f"{name}{ending}")
+    return paths
+
+
+def _safe(name: str) -> str:
+    """A clip's name as a file's: no separators, no leading dots."""
+    safe = "".join(letter if letter.isalnum() or letter in "-_ ." else "_" for letter in name)
+    return safe.strip(". ") or "clip"
 
 
 def _part(progress: Progress, index: int, count: int) -> Progress:

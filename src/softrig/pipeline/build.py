@@ -15,6 +15,7 @@ from softrig.pipeline.advice import pose_advice
 from softrig.pipeline.cache import StageCache
 from softrig.pipeline.fabric import Fabric, make_fabric
 from softrig.pipeline.flesh import Flesh, make_flesh, prepared_character
+from softrig.pipeline.inertia import clip_inertia_errors
 from softrig.pipeline.parallel import workers
 from softrig.pipeline.posing import Posing, pose_character
 from softrig.pipeline.reduction import reduce_forces
@@ -93,17 +94,17 @@ def build_parts(
             model = reduce_forces(character, flesh, posing, fabric, shapes, project, stages, update)
         with stage("Looking along the clips"):
             model.notes.update(pose_advice(model))
+            model.notes["inertia"]["along clips"] = clip_inertia_errors(model)
     model.notes["source"] = source_note(character)
     model.notes["stages"] = {"made": stages.made, "reused": stages.reused}
     return Built(model, character, flesh, posing, fabric, shapes)
 
 
 def _with_recipe(project: Project, recipe: str | None) -> Project:
-    if recipe in (None, "load"):
-        return project
-    if recipe != "paper":
+    recipe = recipe or project.basis.recipe
+    if recipe not in ("load", "paper"):
         raise InputError(f"no recipe called {recipe!r}; there are load and paper")
-    return paper_recipe(project)
+    return paper_recipe(project) if recipe == "paper" else project.changed(basis={"recipe": "load"})
 
 
 def source_note(character: Character) -> dict[str, Any]:

@@ -17,16 +17,17 @@ from zipfile import BadZipFile
 import numpy as np
 
 from softrig.files import write_bytes
+from softrig.version import __version__
 
 VERSION = 1
-"""Part of every hash: raised when a stage computes something else from the same input."""
+"""Part of every hash, beside softrig's own: raised when a stage computes something else from the same input."""
 
 Arrays = dict[str, np.ndarray]
 
 
 def content_hash(*parts: Any) -> str:
     """A hash of arrays, numbers, texts, lists and tables of these; the same on every run."""
-    digest = hashlib.sha256(str(VERSION).encode())
+    digest = hashlib.sha256(f"{__version__} {VERSION}".encode())
     for part in parts:
         _feed(digest, part)
     return digest.hexdigest()[:32]

@@ -8,12 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from softrig.dynamics import Rayleigh
-from softrig.fidelity import FidelityReport, compare
 from softrig.models.moving import FullSimulation
 from softrig.models.pose_space import Cubature, PoseSpaceModel
 from softrig.models.stepper import Stepper
 from softrig.pipeline.build import Built
-from softrig.rig.clip import Clip
 from softrig.simulation.damping import Damping
 from softrig.simulation.timeline import Timeline
 
@@ -101,12 +99,3 @@ def exact_forces(built: Built) -> PoseSpaceModel:
 def default_damping(built: Built) -> Rayleigh:
     """The damping a simulation of the model has by default."""
     return Damping(built.fabric.damping_ratio).rayleigh(built.model)
-
-
-def compare_clip(built: Built, clip: Clip, *, fps: float = 60.0, progress: Progress | None = None) -> FidelityReport:
-    """Reduced against full on one clip at the same step."""
-    _, poses = clip.resample(fps)
-    damping = default_damping(built)
-    full = full_trajectory(built, poses, fps, damping=damping, progress=progress)
-    reduced = reduced_trajectory(built.model, poses, fps, damping=damping)
-    return compare(reduced, full, built.model.vertex_mass, RATE)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from softrig.errors import EmptyMeshError, InputError
+from softrig.errors import InputError
 from softrig.fem.embedding import Embedding
 from softrig.fem.meshes import VolumeMesh
 from softrig.meshing.bones import fixed_vertices
@@ -59,7 +59,7 @@ def prepared_character(character: Character, project: Project) -> Character:
 
 def make_flesh(character: Character, project: Project, cache: StageCache, progress: Progress | None = None) -> Flesh:
     """Fill the soft parts with tets, fix what is on the bones, and hang the surface on it."""
-    roles = [part.role for part in character.parts]
+    roles = [[part.role, part.vertices.start, part.vertices.stop, part.triangles.start] for part in character.parts]
     key = content_hash(
         character.rest_positions, character.triangles, roles, _segments(character), project.fingerprint("mesh")
     )
@@ -172,9 +172,3 @@ def paint_map(character: Character, name: str) -> np.ndarray:
         known = ", ".join(f"'{known}'" for known in character.maps) or "none"
         raise InputError(f"'{character.name}' has no painted map '{name}'; its maps: {known}")
     return np.asarray(character.maps[name], np.float64)
-
-
-def require_soft(character: Character) -> None:
-    """Raise an `EmptyMeshError` if no part is soft."""
-    if not any(part.role == "soft" for part in character.parts):
-        raise EmptyMeshError(f"'{character.name}' has no soft part: nothing can move")

@@ -23,6 +23,7 @@ from softrig.poses.selection import Pose, farthest_poses, pose_at, pose_of
 from softrig.poses.tet_rig import bind_correction, carried, shepard, skinned, tet_skin
 from softrig.project import GivenPose, Project
 from softrig.rig.character import Character
+from softrig.rig.corrections import Correction
 from softrig.rig.pose_space import PoseSpaceRig, sculpted_correction, with_corrections
 from softrig.rig.protocol import Rig
 
@@ -110,10 +111,18 @@ def pose_character(
 
 
 def chosen_poses(character: Character, project: Project) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names and parameters (m, P): the rest pose, those given, and others from the clips, far from each other."""
+    """Names and parameters (m, P): the rest pose, those given, and others from the clips, far from each other.
+
+    With `poses.corrections`, the poses that the character's own correctives belong to come right after the given ones.
+    """
     settings = project.poses
     clips = character.clips if settings.clips is None else tuple(character.clip(name) for name in settings.clips)
     given = [Pose(_pose_name(pose, index), _given(character, pose)) for index, pose in enumerate(settings.given)]
+    repeated = sorted({pose.name for pose in given if [other.name for other in given].count(pose.name) > 1})
+    if repeated:
+        raise InputError(f"given poses of the same name: {', '.join(repeated)}; name them apart")
+    if settings.corrections:
+        given += [Pose(correction.name, correction.pose) for correction in character.corrections]
     count = max(settings.count, 1 + len(given))
     return farthest_poses(character.rig, clips, count, given=given, ignored=_morphs(character.rig))
 
@@ -148,18 +157,29 @@ def _with_sculpts(
 ) -> tuple[Rig, tuple[tuple[str, int], ...]]:
     """The rig with a corrective morph for every sculpted OBJ, and which pose each belongs to."""
     rig: Rig = character.rig
-    deltas, titles, corrective = [], [], []
+    deltas, titles = [], []
+    corrective: list[tuple[str, int]] = []
     for index, pose in enumerate(project.poses.given):
         if pose.sculpt is None:
             continue
-        place = names.index(_pose_name(pose, index))
-        positions = read_obj(_beside(folder, pose.sculpt))[0].astype(np.float64)
+        place = 1 + index  # the rest pose is the first
+        positions = project.scale * read_obj(_beside(folder, pose.sculpt))[0].astype(np.float64)
         deltas.append(sculpted_correction(rig, parameters[place], positions))  # type: ignore[arg-type]
         titles.append(f"sculpt.{names[place]}")
         corrective.append((f"sculpt.{names[place]}.weight", place))
+    if project.poses.corrections:
+        first = 1 + len(project.poses.given)
+        for index, correction in enumerate(character.corrections):
+            corrective += [(name, first + index) for name in _correction_weights(character, correction)]
     if not deltas:
-        return rig, ()
+        return rig, tuple(corrective)
     return with_corrections(rig, np.stack(deltas), titles), tuple(corrective)  # type: ignore[arg-type]
+
+
+def _correction_weights(character: Character, correction: Correction) -> list[str]:
+    """The morph weights that a correction switches on at its pose."""
+    names = correction.weights or (f"{correction.name}.weight",)
+    return [name for name in names if name in character.rig.parameters.names]
 
 
 def _beside(folder: Path | None, name: str) -> Path:

@@ -33,7 +33,14 @@ def make_regions(
     names = ("body",) if bones is None else bones.names
     places = [[*handle.head, *handle.tail] for handle in handles or ()]
     key = content_hash(
-        flesh.mesh.vertices, flesh.mesh.elements, table.toarray(), parents, places, project.basis.regions
+        flesh.mesh.vertices,
+        flesh.mesh.elements,
+        table.toarray(),
+        parents,
+        places,
+        list(names),
+        [handle.name for handle in handles],
+        project.basis.regions,
     )
 
     def make() -> Arrays:

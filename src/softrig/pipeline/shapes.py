@@ -45,8 +45,6 @@ from softrig.rig.character import Character
 
 FREQUENCIES = 6
 """So many of the lowest frequencies are kept of each pose."""
-COLUMNS_PER_MODE = 5
-"""Samples kept for each mode wanted: more change nothing, and cost memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +107,7 @@ def posed_body(
     neutral = VolumeMesh(vertices, tets, group, ("body",))
     flat = mesh.volumes <= 0.0
     if flat.any():
-        raise InputError("tets inside out at a pose", np.flatnonzero(flat))
+        raise InputError("tets inside out at this pose: choose a milder one, or more tets", np.flatnonzero(flat))
     material = Material(young, poisson, density * neutral.volumes / mesh.volumes)
     return FullBody(mesh, material, law=law, fixed=fixed, mass="lumped")
 
@@ -149,7 +147,7 @@ def make_shapes(
             "subspace angles": np.degrees(angles).tolist(),
             "tree": [list(edge) for edge in alignment_tree(posing.table.features)],
             "modes of regions": np.bincount(basis.region_of_mode, minlength=len(regions.names)).tolist(),
-            "compliance": _compliance(tasks, shapes, posing, flesh),
+            "compliance": text_value(_compliance(tasks, keys, shapes, posing, flesh, cache)["shares"]),
         },
     )
 
@@ -294,16 +292,22 @@ def _between_poses(shapes: np.ndarray, basis: RegionalBasis, flesh: Flesh, proje
     return np.stack(pooled.shapes)
 
 
-def _compliance(tasks: list[PoseTask], shapes: np.ndarray, posing: Posing, flesh: Flesh) -> dict[str, list[float]]:
+def _compliance(
+    tasks: list[PoseTask], keys: list[str], shapes: np.ndarray, posing: Posing, flesh: Flesh, cache: StageCache
+) -> Arrays:
     """Of each pose, how much of the full body's yielding to the rig's loads the basis has: worst and mean."""
-    worst, mean = [], []
-    for i, task in enumerate(tasks):
-        body = task.body()
-        turns = posing.vertex_rotations(posing.table.parameters[i], flesh.mesh.vertices, flesh.unit_mass)
-        own = shapes[i if len(shapes) > 1 else 0]
-        basis = body.restrict(np.einsum("nij,njk->nik", turns, own, optimize=True))
-        kernel = _contacts(task, body)[1]
-        shares = compliance(body, basis, acceleration_forces(body, task.loads), null_space=kernel)
-        worst.append(float(shares.min()))
-        mean.append(float(shares.mean()))
-    return {"worst": worst, "mean": mean}
+
+    def make() -> Arrays:
+        worst, mean = [], []
+        for i, task in enumerate(tasks):
+            body = task.body()
+            turns = posing.vertex_rotations(posing.table.parameters[i], flesh.mesh.vertices, flesh.unit_mass)
+            own = shapes[i if len(shapes) > 1 else 0]
+            basis = body.restrict(np.einsum("nij,njk->nik", turns, own, optimize=True))
+            kernel = _contacts(task, body)[1]
+            shares = compliance(body, basis, acceleration_forces(body, task.loads), null_space=kernel)
+            worst.append(float(shares.min()))
+            mean.append(float(shares.mean()))
+        return {"shares": text_array({"worst": worst, "mean": mean})}
+
+    return cache.get("compliance", content_hash(keys, shapes), make)

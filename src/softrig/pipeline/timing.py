@@ -40,4 +40,25 @@ def step_times(model: PoseSpaceModel, *, rounds: int = ROUNDS) -> dict[str, floa
         "p99": taken.p99,
         "surface": drawn.median,
         "with surface": taken.median + drawn.median,
+        "bytes": float(table_bytes(stepper)),
     }
+
+
+def table_bytes(*owners: object) -> int:
+    """Bytes of all arrays that objects hold, in attributes, tuples and lists, each once; the model is left out."""
+    seen: dict[int, int] = {}
+    left: list[object] = [vars(owner) for owner in owners]
+    while left:
+        value = left.pop()
+        if isinstance(value, np.ndarray):
+            root = value if value.base is None or not isinstance(value.base, np.ndarray) else value.base
+            seen[id(root)] = root.nbytes
+        elif isinstance(value, PoseSpaceModel | str | bytes) or callable(value):
+            continue
+        elif isinstance(value, dict):
+            left += list(value.values())
+        elif isinstance(value, tuple | list):
+            left += list(value)
+        elif hasattr(value, "__dict__") and type(value).__module__.startswith("softrig.models."):
+            left.append(vars(value))
+    return sum(seen.values())

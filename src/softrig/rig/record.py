@@ -29,6 +29,8 @@ _SKIN_ARRAYS = ("rest_positions", "bones", "inverse_binds", "joints", "weights",
 _SKELETON_ARRAYS = ("parents", "translations", "rotations", "scales")
 _INTEGERS = ("bones", "joints", "attach", "parents")
 _BEND_NUMBERS = ("origin", "axis", "direction", "low", "high")
+MOST_ROWS = 1 << 26
+"""Targets times vertices."""
 _DEEPEST = 8
 """Chains within chains: more is not a rig anybody made."""
 
@@ -158,6 +160,8 @@ def _put_sparse(values: np.ndarray, arrays: Arrays, prefix: str) -> None:
 
 def _take_sparse(arrays: Mapping[str, np.ndarray], prefix: str, shape: tuple[int, ...]) -> np.ndarray:
     where, rows = arrays[f"{prefix}.where"], arrays[f"{prefix}.rows"]
+    if int(np.prod(shape[:-1])) > MOST_ROWS:
+        raise InputError(f"{prefix}: {shape[0]} targets of {shape[1]} vertices are too many")
     values = np.zeros((int(np.prod(shape[:-1])), 3))
     if len(where) and not 0 <= int(where.min()) <= int(where.max()) < len(values):
         raise InputError(f"{prefix}: rows outside the table")

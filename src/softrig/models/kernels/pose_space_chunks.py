@@ -6,7 +6,8 @@ import numpy as np
 
 from softrig.fem.laws import law_code
 from softrig.models.kernels.pose_space_elements import LANES
-from softrig.models.kernels.pose_space_layout import Chunks, run_columns
+from softrig.models.kernels.pose_space_layout import cubature_runs, run_columns
+from softrig.models.kernels.pose_space_tables import BoneRuns, Chunks
 from softrig.models.pose_space import PoseSpaceModel
 
 
@@ -45,13 +46,14 @@ def chunked(masks: np.ndarray, sizes: np.ndarray) -> list[list[int]]:
 
 
 def chunks(
-    model: PoseSpaceModel, runs: np.ndarray, regions: np.ndarray
-) -> tuple[Chunks, np.ndarray, np.ndarray, np.ndarray]:
-    """The chunks of a model, their members, the vertices of its cubature tets, and (g, g) which runs share a chunk.
+    model: PoseSpaceModel, runs: np.ndarray, regions: np.ndarray, kept: bool
+) -> tuple[Chunks, np.ndarray, np.ndarray, BoneRuns, np.ndarray]:
+    """The chunks of a model, their members, the vertices of its cubature tets by bones, and (g, g) who shares a chunk.
 
     Members (chunks, LANES): places in `cubature.tets`, −1 in empty lanes.
 
-    `runs` (g + 1,) first modes of the regions, `regions` (n, g) which of them move a vertex.
+    `runs` (g + 1,) first modes of the regions, `regions` (n, g) which of them move a vertex; `kept`: whether each chunk
+    has a place of its own for the rows of its basis, so that they need not be made anew.
     """
     corners = model.tets[model.cubature.tets]
     masks = regions[corners].any(axis=1)
@@ -66,9 +68,15 @@ def chunks(
     begins = [k for k in range(len(lists)) if k == 0 or (unions[k] != unions[k - 1]).any()]
     columns = [run_columns(runs, unions[k]) for k in begins]
     vertices = np.unique(corners[felt])
+    by_bones, bones = cubature_runs(model, vertices)
+    place = np.empty(len(model.vertices), np.int32)
+    vertices = vertices[by_bones]
+    place[vertices] = np.arange(len(vertices))
     width = np.array([int(np.diff(runs) @ union) for union in unions], np.int64)
     members = np.array([own + [-1] * (LANES - len(own)) for own in lists], np.int32).reshape(-1, LANES)
-    arrays = _arrays(model, lists, unions, runs, vertices)
+    corner_places, edges, inverses, volumes, weights, young, poisson, shapes = _arrays(
+        model, lists, unions, runs, place
+    )
     starts = np.cumsum([0, *(len(part) for part in columns)]).astype(np.int32)
     return (
         Chunks(
@@ -76,14 +84,21 @@ def chunks(
             np.array([*begins, len(lists)], np.int32),
             starts,
             np.concatenate([np.zeros(0, np.int32), *columns]),
-            *arrays[:7],
+            corner_places,
+            edges,
+            inverses,
+            volumes,
+            weights,
+            young,
+            poisson,
             np.ones((len(lists), LANES)),
             _offsets(width * len(model.shapes) * 12 * LANES),
-            arrays[7],
-            _offsets((width + 4) * 9 * LANES),
+            shapes,
+            _offsets((width + 4) * 9 * LANES * kept),
         ),
         members,
         vertices,
+        bones,
         together,
     )
 
@@ -93,12 +108,12 @@ def _offsets(sizes: np.ndarray) -> np.ndarray:
 
 
 def _arrays(
-    model: PoseSpaceModel, lists: list[list[int]], unions: list[np.ndarray], runs: np.ndarray, vertices: np.ndarray
+    model: PoseSpaceModel, lists: list[list[int]], unions: list[np.ndarray], runs: np.ndarray, place: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """Corners, neutral edges, their inverses, volumes, weights, Young's moduli, Poisson ratios, shapes."""
     count, m = len(lists), len(model.poses)
     corners = np.zeros((count, 4, LANES), np.int32)
-    edges, inverses = np.zeros((count, 9, LANES)), np.zeros((count, 9, LANES))
+    edges, inverses = np.zeros((count, 9 * LANES)), np.zeros((count, 9 * LANES))
     volumes = np.zeros((count, LANES))
     tables = [np.zeros((count, m, LANES)) for _ in range(3)]
     shapes = [np.zeros(0, np.float32)]
@@ -106,10 +121,10 @@ def _arrays(
         # Empty lanes repeat the first tet with no volume: everything stays finite and nothing is added.
         filled = np.array(own + own[:1] * (LANES - len(own)))
         nodes = model.tets[model.cubature.tets[filled]]
-        corners[k] = np.searchsorted(vertices, nodes).T
+        corners[k] = place[nodes].T
         Dm = np.swapaxes(model.vertices[nodes[:, 1:]] - model.vertices[nodes[:, :1]], 1, 2)
-        edges[k] = Dm.reshape(LANES, 9).T
-        inverses[k] = np.linalg.inv(Dm).reshape(LANES, 9).T
+        edges[k] = Dm.reshape(LANES, 9).T.ravel()
+        inverses[k] = np.linalg.inv(Dm).reshape(LANES, 9).T.ravel()
         volumes[k, : len(own)] = np.abs(np.linalg.det(Dm))[: len(own)] / 6.0
         for table, source in zip(
             tables, (model.cubature.weights, model.cubature.young, model.cubature.poisson), strict=True

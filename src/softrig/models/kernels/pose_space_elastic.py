@@ -80,7 +80,7 @@ def elasticity(
                 own = shapes[offsets[c] : offsets[c] + count * basis.shape[0] * 12 * LANES]
                 edge_rows(width, own, basis.shape[0], active[:used], chosen[:used], turned, count, mixed, rows)
             edge_moves(rows, columns, x, moves)
-            if projected or (law != STVK and law != STABLE_NEO_HOOKEAN):
+            if projected or law not in (STVK, STABLE_NEO_HOOKEAN):
                 chunk_elasticity(
                     law, moves, gradients[c], lame[c, 0], lame[c, 1], factors[c], projected, pull, hessian, work
                 )
@@ -103,9 +103,9 @@ def elasticity(
 
 @njit(cache=True)
 def gather_rotations(vertices: np.ndarray, rotations: np.ndarray, out: np.ndarray) -> None:
-    """out, flat (4, 9, LANES), from rotations (k, 9) of the corners (4, LANES)."""
+    """out, flat (4, 9, LANES), from rotations (9, k) of the corners (4, LANES)."""
     for a in range(4):
         for t in range(LANES):
             v = vertices[a, t]
             for k in range(9):
-                out[LANES * (9 * a + k) + t] = rotations[v, k]
+                out[LANES * (9 * a + k) + t] = rotations[k, v]

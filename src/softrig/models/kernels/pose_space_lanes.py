@@ -1,4 +1,4 @@
-"""Two laws for eight tets at once, written out entry by entry so that one loop over the lanes vectorises.
+"""Rest shape and two laws for eight tets at once, written out entry by entry: one loop over the lanes vectorises.
 
 Formulas and conventions of `pose_space_elements`; arrays are flat with lanes side by side, and a symmetric 9×9 matrix
 is its lower half, row by row. The number of lanes is an argument, although it is always eight: loops of a known short
@@ -280,3 +280,48 @@ def stable_neo_hookean_lanes(
         hessian[336 + t] = lambda_ * k22 * k02
         hessian[344 + t] = lambda_ * k22 * k12
         hessian[352 + t] = lambda_ * k22 * k22 + m * n22
+
+
+@njit(cache=True, fastmath=FAST)
+def rest_lanes(
+    lanes: int,
+    edges: np.ndarray,
+    neutral_inverse: np.ndarray,
+    gradients: np.ndarray,
+    shares: np.ndarray,
+    bounds: np.ndarray,
+) -> None:
+    """Of rest tets with these edges Ds (9, lanes): B = Ds⁻¹ (9, lanes), J = det(Ds Dm⁻¹), and the bound 2J/‖Ds Dm⁻¹‖².
+
+    The bound is never above the smallest singular value.
+    """
+    for t in range(lanes):
+        d00, d01, d02 = edges[t], edges[8 + t], edges[16 + t]
+        d10, d11, d12 = edges[24 + t], edges[32 + t], edges[40 + t]
+        d20, d21, d22 = edges[48 + t], edges[56 + t], edges[64 + t]
+        f00 = d00 * neutral_inverse[t] + d01 * neutral_inverse[24 + t] + d02 * neutral_inverse[48 + t]
+        f01 = d00 * neutral_inverse[8 + t] + d01 * neutral_inverse[32 + t] + d02 * neutral_inverse[56 + t]
+        f02 = d00 * neutral_inverse[16 + t] + d01 * neutral_inverse[40 + t] + d02 * neutral_inverse[64 + t]
+        f10 = d10 * neutral_inverse[t] + d11 * neutral_inverse[24 + t] + d12 * neutral_inverse[48 + t]
+        f11 = d10 * neutral_inverse[8 + t] + d11 * neutral_inverse[32 + t] + d12 * neutral_inverse[56 + t]
+        f12 = d10 * neutral_inverse[16 + t] + d11 * neutral_inverse[40 + t] + d12 * neutral_inverse[64 + t]
+        f20 = d20 * neutral_inverse[t] + d21 * neutral_inverse[24 + t] + d22 * neutral_inverse[48 + t]
+        f21 = d20 * neutral_inverse[8 + t] + d21 * neutral_inverse[32 + t] + d22 * neutral_inverse[56 + t]
+        f22 = d20 * neutral_inverse[16 + t] + d21 * neutral_inverse[40 + t] + d22 * neutral_inverse[64 + t]
+        square = (
+            f00 * f00 + f01 * f01 + f02 * f02 + f10 * f10 + f11 * f11 + f12 * f12 + f20 * f20 + f21 * f21 + f22 * f22
+        )
+        J = f00 * (f11 * f22 - f12 * f21) - f01 * (f10 * f22 - f12 * f20) + f02 * (f10 * f21 - f11 * f20)
+        shares[t] = J
+        bounds[t] = 2.0 * J / square
+        c0, c1, c2 = d11 * d22 - d12 * d21, d12 * d20 - d10 * d22, d10 * d21 - d11 * d20
+        s = 1.0 / (d00 * c0 + d01 * c1 + d02 * c2)
+        gradients[t] = s * c0
+        gradients[8 + t] = s * (d02 * d21 - d01 * d22)
+        gradients[16 + t] = s * (d01 * d12 - d02 * d11)
+        gradients[24 + t] = s * c1
+        gradients[32 + t] = s * (d00 * d22 - d02 * d20)
+        gradients[40 + t] = s * (d02 * d10 - d00 * d12)
+        gradients[48 + t] = s * c2
+        gradients[56 + t] = s * (d01 * d20 - d00 * d21)
+        gradients[64 + t] = s * (d00 * d11 - d01 * d10)

@@ -1,208 +1,29 @@
-"""A pose-space model as flat arrays for the compiled step, grouped by what they serve.
-
-Columns of the basis come in runs, one a region, and most matrices vanish between regions that do not meet. Symmetric
-matrices are therefore stored by `segments`: (row, first column, length, offset) of the lower halves of the rows.
-Cubature tets stand in chunks of eight; a chunk knows the columns that any of its tets needs.
-"""
+"""A pose-space model laid out in the tables of the compiled step (`pose_space_tables`)."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from itertools import pairwise
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from softrig.fem.laws import law_code
 from softrig.models.kernels.pose_space_elements import LANES, WORK
+from softrig.models.kernels.pose_space_tables import (
+    COUNTERS,
+    SETTINGS,
+    SWITCHES,
+    BoneRuns,
+    Carriers,
+    Chunks,
+    Memory,
+    Projection,
+    Rows,
+    Sums,
+)
 from softrig.models.pose_space import PoseSpaceModel
 
 NOTHING = 1e-14
 """Entries below this times the largest are zero."""
-
-# Places in `Memory.settings`.
-STEP, ALPHA, BETA, INERTIA, GRAVITY, WIND, LIMIT, TOLERANCE = 0, 1, 2, 3, 4, 7, 10, 11
-SETTINGS = 12
-# Places in `Memory.switches`.
-EULER, ITERATIONS, SAG_FREE, LOADS = 0, 1, 2, 3
-SWITCHES = 4
-# Places in `Memory.counters`.
-STEPS, PROJECTED, HALVED, DECAYED = 0, 1, 2, 3
-COUNTERS = ("steps", "projected", "halved", "decayed")
-
-
-class Carriers(NamedTuple):
-    """What turns carrier values into frames and rest positions."""
-
-    skin: bool
-    blended: bool
-    """Whether vertices mix the rotations of bones (bind space) or all take the root's."""
-    root: int
-    starts: np.ndarray
-    """(n + 1,) where the bones of a vertex stand in `bones` and `weights`, the heaviest first."""
-    bones: np.ndarray
-    weights: np.ndarray
-    points: np.ndarray
-    """(n, 3) rest positions."""
-    corrections: np.ndarray
-    """(n, m, 3) δ."""
-    observed: np.ndarray
-    """(n,) black-box: where the position of a vertex stands in the carrier values, −1: nowhere."""
-    sample: np.ndarray
-    """(k,) black-box: where those of the root sample stand."""
-    arms: np.ndarray
-    """(k, 3)."""
-    inertial: np.ndarray
-    """(n_s,) black-box: where those of the inertial vertices stand."""
-    gyro_bones: np.ndarray
-    """(G,) the rotating matrix of each gyroscopic group."""
-    cubature_vertices: np.ndarray
-    """(k,) tet vertices of the chunks."""
-
-
-class Sums(NamedTuple):
-    """Matrices by pose that are summed at every step."""
-
-    segments: np.ndarray
-    """(s, 4) int32."""
-    first: np.ndarray
-    """(r,) int32 first column of each row of the system that can differ from zero."""
-    mass: np.ndarray
-    """(m_b (m_b + 1) / 2, entries)."""
-    stiffness: np.ndarray
-    """(m, entries) ΔK."""
-    stiffness_positive: np.ndarray
-    """(m, entries) the positive semidefinite part of each ΔK."""
-    inertia: Projection
-    wind: Projection
-    gyro_segments: np.ndarray
-    gyro_starts: np.ndarray
-    """(G + 1,) segments of each group."""
-    gyro: np.ndarray
-    """(9, entries)."""
-
-
-class Projection(NamedTuple):
-    """Reduced forces from a load vector a: f = Σ_i w_i C_i a, region by region over the loads it feels."""
-
-    modes: np.ndarray
-    """(g + 1,) int32 first mode of each region."""
-    starts: np.ndarray
-    """(g + 1,) int32 first entry of each region in `loads`."""
-    loads: np.ndarray
-    """Load numbers."""
-    offsets: np.ndarray
-    """(g + 1,) int64 first entry of each region in `entries`: mode by mode, pose by pose, load by load."""
-    entries: np.ndarray
-
-
-class Chunks(NamedTuple):
-    """Cubature tets, `LANES` at a time."""
-
-    law: int
-    groups: np.ndarray
-    """(k + 1,) int32 first chunk of each group: chunks of the same columns."""
-    starts: np.ndarray
-    """(k + 1,) int32 where the columns of a group stand in `columns`."""
-    columns: np.ndarray
-    vertices: np.ndarray
-    """(chunks, 4, LANES) int32 places in `Carriers.cubature_vertices`."""
-    neutral: np.ndarray
-    """(chunks, 9, LANES) edges of the neutral tets."""
-    neutral_inverse: np.ndarray
-    volumes: np.ndarray
-    """(chunks, LANES) neutral volumes, m³; zero: an empty lane."""
-    weights: np.ndarray
-    """(chunks, m, LANES) ξ."""
-    young: np.ndarray
-    poisson: np.ndarray
-    scale: np.ndarray
-    """(chunks, LANES) factors on Young's modulus."""
-    offsets: np.ndarray
-    """(chunks,) int64 into `shapes`."""
-    shapes: np.ndarray
-    """float32: column by column, pose by pose, (4 corners, 3, LANES)."""
-    edge_offsets: np.ndarray
-    """(chunks,) int64 into `Memory.edges`."""
-
-
-class Rows(NamedTuple):
-    """The shapes of every moving vertex, float32."""
-
-    starts: np.ndarray
-    """(k + 1,) int32 columns of each set of regions."""
-    columns: np.ndarray
-    of_vertex: np.ndarray
-    """(n,) int32 set of each vertex, −1: it does not move."""
-    offsets: np.ndarray
-    """(n,) int64 into `entries`: (3, m_b, columns)."""
-    entries: np.ndarray
-
-
-class Memory(NamedTuple):
-    """State, settings and scratch of one stepper."""
-
-    settings: np.ndarray
-    switches: np.ndarray
-    counters: np.ndarray
-    state: np.ndarray
-    """(3, r) q, v, a."""
-    vectors: np.ndarray
-    """(8, r) scratch."""
-    pose: np.ndarray
-    """(Z,) the carrier values of the pose."""
-    w: np.ndarray
-    """(m,) pose weights."""
-    positive: np.ndarray
-    """(m,) w⁺."""
-    basis: np.ndarray
-    """(m_b,) weights of the bases."""
-    turns: np.ndarray
-    """(bones or 1, 3, 3) rotations."""
-    quaternions: np.ndarray
-    rates: np.ndarray
-    """(G, 2, 3) Ω and Ω̇ of the gyroscopic groups."""
-    load: np.ndarray
-    wind: np.ndarray
-    upsilon: np.ndarray
-    """(r,) Υ."""
-    positions: np.ndarray
-    """(k, 3) rest positions of the cubature vertices."""
-    rotations: np.ndarray
-    """(k, 9)."""
-    gradients: np.ndarray
-    """(chunks, 9 · LANES) B."""
-    factors: np.ndarray
-    """(chunks, LANES) ξ · volume."""
-    lame: np.ndarray
-    """(chunks, 2, LANES)."""
-    edges: np.ndarray
-    """Rows of the basis at the edges, flat: chunk by chunk (columns + 4, 9, LANES)."""
-    product: np.ndarray
-    """Flat (columns + 4, 9, LANES): Hessian times rows of one chunk."""
-    local: np.ndarray
-    """(columns + 4, columns + 4)."""
-    lanes: np.ndarray
-    """Scratch of a chunk."""
-    active: np.ndarray
-    """Poses that count."""
-    work: np.ndarray
-    mass: np.ndarray
-    """(entries,) M̂."""
-    correction: np.ndarray
-    stiffness: np.ndarray
-    """(r, r) K̂, lower half."""
-    system: np.ndarray
-    peaks: np.ndarray
-    """(r,) the longest row of each column at the cubature vertices."""
-    pairs: np.ndarray
-    """A number for each pair of bases."""
-    room: np.ndarray
-    """Scratch for a projection."""
-    gyro: np.ndarray
-    """(3, entries) scratch."""
-    load_vertices: np.ndarray
-    load_forces: np.ndarray
-    load_rotations: np.ndarray
-    """(≥ loads, 9)."""
 
 
 def region_runs(region_of_mode: np.ndarray) -> np.ndarray:
@@ -214,7 +35,7 @@ def region_runs(region_of_mode: np.ndarray) -> np.ndarray:
 def vertex_regions(model: PoseSpaceModel, runs: np.ndarray) -> np.ndarray:
     """(n, g) bool: whether any shape of a run moves a vertex."""
     moving = (model.shapes != 0.0).any(axis=(0, 2))
-    return np.stack([moving[:, low:high].any(axis=1) for low, high in zip(runs, runs[1:], strict=False)], axis=1)
+    return np.stack([moving[:, low:high].any(axis=1) for low, high in pairwise(runs)], axis=1)
 
 
 def run_columns(runs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -233,7 +54,7 @@ def coupled(matrices: np.ndarray, runs: np.ndarray) -> np.ndarray:
 
 def segments_of(meets: np.ndarray, runs: np.ndarray, offset: int = 0) -> np.ndarray:
     """(s, 4) int32 row, first column, length, offset of the lower half where runs meet."""
-    rows = []
+    rows: list[list[int]] = []
     for region in range(len(meets)):
         for row in range(runs[region], runs[region + 1]):
             start = end = -1
@@ -262,7 +83,7 @@ def projection(matrices: np.ndarray, runs: np.ndarray) -> Projection:
     size = np.abs(matrices).max(axis=0, initial=0.0)
     low = NOTHING * size.max(initial=0.0)
     loads, entries = [], []
-    for begin, end in zip(runs, runs[1:], strict=False):
+    for begin, end in pairwise(runs):
         felt = np.flatnonzero(size[begin:end].max(axis=0, initial=0.0) > low)
         loads.append(felt)
         entries.append(matrices[:, begin:end][:, :, felt].transpose(1, 0, 2).ravel())
@@ -297,11 +118,9 @@ def sums(model: PoseSpaceModel, runs: np.ndarray, together: np.ndarray) -> Sums:
         packed(np.array(terms), segments),
         packed(correction, segments),
         packed(np.array([positive_part(matrix) for matrix in correction]), segments),
-        projection(model.inertia, runs),
-        projection(model.wind, runs),
         np.concatenate(gyro_segments),
         np.array(starts, np.int32),
-        np.concatenate(gyro, axis=1),
+        np.concatenate(gyro, axis=1).astype(np.float32),
     )
 
 
@@ -312,7 +131,7 @@ def positive_part(matrix: np.ndarray) -> np.ndarray:
 
 
 def rows(model: PoseSpaceModel, runs: np.ndarray, regions: np.ndarray) -> Rows:
-    """The shapes of the vertices, those that carry the surface first."""
+    """The shapes of the vertices, those that carry the surface first, of the same bones together."""
     n = len(model.vertices)
     masks, of_vertex = np.unique(regions, axis=0, return_inverse=True)
     of_vertex = of_vertex.ravel()
@@ -320,7 +139,7 @@ def rows(model: PoseSpaceModel, runs: np.ndarray, regions: np.ndarray) -> Rows:
     drawn = np.zeros(n, bool)
     drawn[model.embedding_nodes[model.embedding_weights != 0.0]] = True
     offsets, entries, used = np.zeros(n, np.int64), [np.zeros(0, np.float32)], 0
-    for vertex in np.lexsort((np.arange(n), of_vertex, ~drawn)):
+    for vertex in np.lexsort((np.arange(n), of_vertex, bone_sets(model), ~drawn)):
         own = model.shapes[:, vertex][:, :, columns[of_vertex[vertex]]]
         if own.size == 0:
             of_vertex[vertex] = -1
@@ -336,6 +155,56 @@ def rows(model: PoseSpaceModel, runs: np.ndarray, regions: np.ndarray) -> Rows:
         offsets,
         np.concatenate(entries),
     )
+
+
+def bone_runs(
+    table: csr_array, order: np.ndarray | None = None, kind: type = np.float64
+) -> tuple[np.ndarray, BoneRuns]:
+    """An order of the rows in which those of the same bones stand together, and the runs; or the runs of an order.
+
+    `table` (n, bones) weights; `kind`: the precision of the runs' weights.
+    """
+    table.sort_indices()
+    keys = [tuple(table.indices[low:high].tolist()) for low, high in pairwise(table.indptr)]
+    if order is None:
+        order = np.array(sorted(range(len(keys)), key=lambda k: (keys[k], k)), np.int64)
+    begins = [k for k in range(len(order)) if k == 0 or keys[order[k]] != keys[order[k - 1]]]
+    bones = [np.array(keys[order[k]], np.int32) for k in begins]
+    runs = np.array([*begins, len(order)], np.int32)
+    weights = [np.zeros(0)]
+    for low, high in pairwise(runs):
+        own = [table.data[table.indptr[v] : table.indptr[v + 1]] for v in order[low:high]]
+        weights.append(np.stack(own, axis=1).ravel())
+    return order, BoneRuns(
+        runs,
+        np.cumsum([0, *(len(part) for part in bones)]).astype(np.int32),
+        np.concatenate([np.zeros(0, np.int32), *bones]),
+        np.cumsum([len(part) for part in weights])[: len(begins)].astype(np.int64),
+        np.concatenate(weights).astype(kind),
+    )
+
+
+def root_table(model: PoseSpaceModel, count: int) -> csr_array:
+    """(count, bones) the root alone carries everything: what turns vertices outside bind space."""
+    root = model.tet_rig.root_bone if model.tet_rig.kind == "skin" else 0
+    return csr_array((np.ones(count), (np.arange(count), np.full(count, root))), shape=(count, root + 1))
+
+
+def cubature_runs(model: PoseSpaceModel, vertices: np.ndarray) -> tuple[np.ndarray, BoneRuns]:
+    """An order of the cubature vertices (k,) in which those of the same bones stand together, and their runs."""
+    table = model.tet_rig.weights
+    return bone_runs(root_table(model, len(vertices)) if table is None else table[vertices])
+
+
+def bone_sets(model: PoseSpaceModel) -> np.ndarray:
+    """(n,) a number for the set of bones that carries each tet vertex; all the same where there are none."""
+    if model.tet_rig.weights is None:
+        return np.zeros(len(model.vertices), np.int64)
+    table = model.tet_rig.weights
+    rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    carried = np.zeros(table.shape, bool)
+    carried[rows, table.indices] = True
+    return np.unique(carried, axis=0, return_inverse=True)[1].ravel()
 
 
 def carriers(model: PoseSpaceModel, observed: np.ndarray, cubature_vertices: np.ndarray) -> Carriers:
@@ -372,6 +241,8 @@ def carriers(model: PoseSpaceModel, observed: np.ndarray, cubature_vertices: np.
         place[model.cubature.inertial_vertices],
         gyro_bones.astype(np.int32),
         cubature_vertices.astype(np.int32),
+        np.ascontiguousarray(model.vertices[cubature_vertices].T),
+        np.ascontiguousarray(model.tet_rig.corrections[:, cubature_vertices].transpose(0, 2, 1), dtype=np.float64),
     )
 
 
@@ -389,7 +260,7 @@ def memory(model: PoseSpaceModel, chunks: Chunks, sums_: Sums, carriers_: Carrie
         np.zeros(SWITCHES, np.int64),
         np.zeros(len(COUNTERS), np.int64),
         np.zeros((3, r)),
-        np.zeros((8, r)),
+        np.zeros((10, r)),
         np.zeros(values),
         np.zeros(m),
         np.zeros(m),
@@ -400,8 +271,10 @@ def memory(model: PoseSpaceModel, chunks: Chunks, sums_: Sums, carriers_: Carrie
         np.zeros(model.load_count),
         np.zeros(3 * model.frame_count),
         np.ones(r),
-        np.zeros((vertices, 3)),
-        np.zeros((vertices, 9)),
+        np.zeros((3, vertices)),
+        np.zeros((3, vertices)),
+        np.zeros((4, vertices)),
+        np.zeros((9, vertices)),
         np.zeros((count, 9 * LANES)),
         np.zeros((count, LANES)),
         np.zeros((count, 2, LANES)),
@@ -423,8 +296,3 @@ def memory(model: PoseSpaceModel, chunks: Chunks, sums_: Sums, carriers_: Carrie
         np.zeros((8, 3)),
         np.zeros((8, 9)),
     )
-
-
-def law_of(model: PoseSpaceModel) -> int:
-    """The code of the model's law."""
-    return law_code(model.law)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from softrig.models.kernels.dense import FAST
 from softrig.models.kernels.pose_space_elements import LANES, rest_tet
 from softrig.models.kernels.pose_space_frames import angular_rates, mixed_quaternion, polar_rotation, quaternion_of
-from softrig.models.kernels.pose_space_layout import GRAVITY, INERTIA, SAG_FREE, STEP, WIND
+from softrig.models.kernels.pose_space_lanes import rest_lanes
 from softrig.models.kernels.pose_space_sums import weighted_sum
+from softrig.models.kernels.pose_space_tables import GRAVITY, INERTIA, SAG_FREE, STEP, WIND
 from softrig.models.pose_space import REST_CLAMP
 
 MOST_TURN = 0.3
@@ -95,7 +97,7 @@ def rest_positions(
     vertices: np.ndarray,
     z: np.ndarray,
     w: np.ndarray,
-    R: np.ndarray,
+    turns: np.ndarray,
     starts: np.ndarray,
     bones: np.ndarray,
     weights: np.ndarray,
@@ -104,7 +106,7 @@ def rest_positions(
     observed: np.ndarray,
     x: np.ndarray,
 ) -> None:
-    """Write the rest positions (k, 3) of tet vertices (k,) at the pose (Eqs. 1, 2); R: the root's of a black box."""
+    """Write the rest positions (k, 3) of tet vertices (k,) at the pose (Eqs. 1, 2)."""
     for k in range(vertices.shape[0]):
         vertex = vertices[k]
         d0, d1, d2 = 0.0, 0.0, 0.0
@@ -112,19 +114,59 @@ def rest_positions(
             d0 += w[i] * corrections[vertex, i, 0]
             d1 += w[i] * corrections[vertex, i, 1]
             d2 += w[i] * corrections[vertex, i, 2]
-        if not skin:
-            at = observed[vertex]
-            for i in range(3):
-                x[k, i] = z[at + i] + R[i, 0] * d0 + R[i, 1] * d1 + R[i, 2] * d2
-            continue
-        d0, d1, d2 = points[vertex, 0] + d0, points[vertex, 1] + d1, points[vertex, 2] + d2
         x0, x1, x2 = 0.0, 0.0, 0.0
-        for at in range(starts[vertex], starts[vertex + 1]):
-            weight, b = weights[at], 12 * bones[at]
-            x0 += weight * (z[b] * d0 + z[b + 1] * d1 + z[b + 2] * d2 + z[b + 3])
-            x1 += weight * (z[b + 4] * d0 + z[b + 5] * d1 + z[b + 6] * d2 + z[b + 7])
-            x2 += weight * (z[b + 8] * d0 + z[b + 9] * d1 + z[b + 10] * d2 + z[b + 11])
+        if skin:
+            d0, d1, d2 = points[vertex, 0] + d0, points[vertex, 1] + d1, points[vertex, 2] + d2
+            for at in range(starts[vertex], starts[vertex + 1]):
+                weight, b = weights[at], 12 * bones[at]
+                x0 += weight * (z[b] * d0 + z[b + 1] * d1 + z[b + 2] * d2 + z[b + 3])
+                x1 += weight * (z[b + 4] * d0 + z[b + 5] * d1 + z[b + 6] * d2 + z[b + 7])
+                x2 += weight * (z[b + 8] * d0 + z[b + 9] * d1 + z[b + 10] * d2 + z[b + 11])
+        else:
+            at = observed[vertex]
+            x0 = z[at] + turns[0, 0, 0] * d0 + turns[0, 0, 1] * d1 + turns[0, 0, 2] * d2
+            x1 = z[at + 1] + turns[0, 1, 0] * d0 + turns[0, 1, 1] * d1 + turns[0, 1, 2] * d2
+            x2 = z[at + 2] + turns[0, 2, 0] * d0 + turns[0, 2, 1] * d1 + turns[0, 2, 2] * d2
         x[k, 0], x[k, 1], x[k, 2] = x0, x1, x2
+
+
+@njit(cache=True, fastmath=FAST)
+def bind_positions(points: np.ndarray, w: np.ndarray, corrections: np.ndarray, out: np.ndarray) -> None:
+    """out (3, k) = points + Σ_i w_i corrections[i]."""
+    for i in range(3):
+        target, source = out[i], points[i]
+        for t in range(target.shape[0]):
+            target[t] = source[t]
+        for j in range(w.shape[0]):
+            delta, weight = corrections[j, i], w[j]
+            for t in range(target.shape[0]):
+                target[t] += weight * delta[t]
+
+
+@njit(cache=True)
+def black_box_positions(
+    vertices: np.ndarray,
+    observed: np.ndarray,
+    z: np.ndarray,
+    points: np.ndarray,
+    R: np.ndarray,
+    moved: np.ndarray,
+    positions: np.ndarray,
+) -> None:
+    """Write observed positions plus R times the corrections, which are `moved` − `points`; all (3, k)."""
+    for k in range(vertices.shape[0]):
+        d0, d1, d2 = moved[0, k] - points[0, k], moved[1, k] - points[1, k], moved[2, k] - points[2, k]
+        at = observed[vertices[k]]
+        for i in range(3):
+            positions[i, k] = z[at + i] + R[i, 0] * d0 + R[i, 1] * d1 + R[i, 2] * d2
+
+
+@njit(cache=True)
+def same_rotation(R: np.ndarray, rotations: np.ndarray) -> None:
+    """rotations (9, k) = R for all."""
+    for i in range(9):
+        for t in range(rotations.shape[1]):
+            rotations[i, t] = R[i // 3, i % 3]
 
 
 @njit(cache=True)
@@ -155,21 +197,32 @@ def rest_tets(
     positions: np.ndarray,
     gradients: np.ndarray,
     shares: np.ndarray,
+    edges: np.ndarray,
     work: np.ndarray,
 ) -> None:
-    """Write shape gradients B (chunks, 9 · LANES) of the clamped rest tets and their volumes over the neutral ones."""
-    edges, own, inverse, B = work[60:69], work[69:78], work[78:87], work[87:96]
+    """Write shape gradients B (chunks, 9 · LANES) of the clamped rest tets and their volumes over the neutral ones.
+
+    `neutral` and `neutral_inverse` (chunks, 9 · LANES); `edges` (11 · LANES) scratch.
+    """
+    lanes = corners.shape[2]
+    own, before, inverse, B = work[60:69], work[69:78], work[78:87], work[87:96]
+    bounds = edges[9 * LANES : 10 * LANES]
     for c in range(corners.shape[0]):
         for t in range(LANES):
             base = corners[c, 0, t]
             for a in range(3):
                 v = corners[c, a + 1, t]
                 for i in range(3):
-                    edges[3 * i + a] = positions[v, i] - positions[base, i]
+                    edges[LANES * (3 * i + a) + t] = positions[i, v] - positions[i, base]
+        rest_lanes(lanes, edges, neutral_inverse[c], gradients[c], shares[c], bounds)
+        for t in range(LANES):
+            if bounds[t] >= REST_CLAMP:
+                continue
             for k in range(9):
-                own[k] = neutral[c, k, t]
-                inverse[k] = neutral_inverse[c, k, t]
-            shares[c, t] = rest_tet(edges, inverse, own, REST_CLAMP, B, work)
+                own[k] = edges[LANES * k + t]
+                before[k] = neutral[c, LANES * k + t]
+                inverse[k] = neutral_inverse[c, LANES * k + t]
+            shares[c, t] = rest_tet(own, inverse, before, REST_CLAMP, B, work)
             for k in range(9):
                 gradients[c, LANES * k + t] = B[k]
 

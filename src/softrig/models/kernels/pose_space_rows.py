@@ -1,8 +1,8 @@
 """Basis rows of cubature tets, and what they add to reduced force and stiffness; everything eight tets wide.
 
-A chunk's rows are (columns, 9, LANES): for each mode the nine edge components of eight tets, contiguous. So dot products
-of rows are long sums that vectorise, and K̂ = Σ rowsᵀ H rows is a tile of such dots: twice as fast as a general matrix
-product here, because only the lower half is done.
+A chunk's rows are (columns, 9, LANES): for each mode the nine edge components of eight tets, contiguous. So dot
+products of rows are long sums that vectorise, and K̂ = Σ rowsᵀ H rows is made of tiles of such dots: twice as fast as
+a general matrix product here, because only the lower half is done.
 """
 
 from __future__ import annotations

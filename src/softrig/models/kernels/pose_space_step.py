@@ -8,212 +8,128 @@ quantities, (a₁ + a₄α) M̂ + (1 + a₄β) K̂ times Υ Δq equals the unsca
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from softrig.models.kernels.pose_space_elastic import elasticity
-from softrig.models.kernels.pose_space_layout import (
-    ALPHA,
-    BETA,
-    EULER,
-    INERTIA,
-    ITERATIONS,
-    LIMIT,
-    LOADS,
-    PROJECTED,
-    TOLERANCE,
-    WIND,
-    Carriers,
-    Chunks,
-    Memory,
-    Rows,
-    Sums,
-)
-from softrig.models.kernels.pose_space_pose import (
-    gyroscopic_rates,
-    loads,
-    materials,
-    mixing_weights,
-    pose_frames,
-    reduced_mass,
-    rest_positions,
-    rest_tets,
-    vertex_rotations,
-)
+from softrig.models.kernels.pose_space_prepare import prepare
 from softrig.models.kernels.pose_space_sums import (
     assemble,
     cholesky,
     cholesky_solve,
     gyroscopic,
     lower_product,
-    project,
     segment_product,
 )
+from softrig.models.kernels.pose_space_tables import (
+    ALPHA,
+    BACKUP,
+    BETA,
+    DECAYED,
+    EULER,
+    EXTERNAL,
+    FIRST,
+    FORCE,
+    HALVED,
+    INERTIA,
+    ITERATIONS,
+    KEPT,
+    LIMIT,
+    NEW,
+    PROJECTED,
+    RESIDUAL,
+    SECOND,
+    STEP,
+    STEPS,
+    TOLERANCE,
+    BoneRuns,
+    Carriers,
+    Chunks,
+    Memory,
+    Projection,
+    Rows,
+    Sums,
+    X,
+)
 
-# Rows of `Memory.vectors`.
-X, SPEED, NEW, EXTERNAL, FORCE, RESIDUAL, FIRST, SECOND = 0, 1, 2, 3, 4, 5, 6, 7
-VECTORS = 8
+SUBSTEPS = 4
+"""A step that has no sound result is redone as 2, then as this many."""
+
+# Where each table begins among the arguments of `step`.
+_BONES = len(Carriers._fields)
+_SUMS = _BONES + len(BoneRuns._fields)
+_INERTIA = _SUMS + len(Sums._fields)
+_WIND = _INERTIA + len(Projection._fields)
+_CHUNKS = _WIND + len(Projection._fields)
+_ROWS = _CHUNKS + len(Chunks._fields)
+_MEMORY = _ROWS + len(Rows._fields)
+_END = _MEMORY + len(Memory._fields)
 
 
-@njit(cache=True)
-def place(carriers: Carriers, sums: Sums, memory: Memory, z: np.ndarray) -> None:
-    """Take z (Z,) as the pose: weights, frames, reduced mass and Υ."""
-    memory.pose[:] = z
-    mixing_weights(z, memory.w, memory.positive, memory.basis)
-    pose_frames(carriers.skin, z, carriers.sample, carriers.arms, memory.turns, memory.quaternions, memory.work)
-    reduced_mass(sums.mass, sums.segments, memory.basis, memory.mass, memory.upsilon, memory.pairs)
-
-
-@njit(cache=True)
-def prepare(
+def step_arguments(
     carriers: Carriers,
+    bones: BoneRuns,
     sums: Sums,
+    inertia: Projection,
+    wind: Projection,
     chunks: Chunks,
     rows: Rows,
     memory: Memory,
-    z: np.ndarray,
-    zd: np.ndarray,
-    zdd: np.ndarray,
-) -> None:
-    """All of a step that does not depend on the modes: carrier values z at its end, with rates zd and zdd."""
-    skin, work = carriers.skin, memory.work
-    memory.pose[:] = z
-    mixing_weights(z, memory.w, memory.positive, memory.basis)
-    pose_frames(skin, z, carriers.sample, carriers.arms, memory.turns, memory.quaternions, work)
-    reduced_mass(sums.mass, sums.segments, memory.basis, memory.mass, memory.upsilon, memory.pairs)
-    vertex_rotations(
-        carriers.cubature_vertices,
-        carriers.starts,
-        carriers.bones,
-        carriers.weights,
-        memory.quaternions,
-        carriers.root,
-        carriers.blended,
-        memory.rotations,
-    )
-    rest_positions(
-        skin,
-        carriers.cubature_vertices,
-        z,
-        memory.w,
-        memory.turns[0],
-        carriers.starts,
-        carriers.bones,
-        carriers.weights,
-        carriers.points,
-        carriers.corrections,
-        carriers.observed,
-        memory.positions,
-    )
-    rest_tets(
-        chunks.vertices,
-        chunks.neutral,
-        chunks.neutral_inverse,
-        memory.positions,
-        memory.gradients,
-        memory.factors,
-        work,
-    )
-    materials(
-        memory.positive,
-        chunks.weights,
-        chunks.young,
-        chunks.poisson,
-        chunks.scale,
-        chunks.volumes,
-        memory.factors,
-        memory.lame,
-    )
-    loads(
-        skin,
-        carriers.blended,
-        carriers.root,
-        carriers.inertial,
-        zdd,
-        memory.turns,
-        memory.w.shape[0],
-        memory.settings,
-        memory.switches,
-        memory.load,
-        memory.wind,
-        work,
-    )
-    gyroscopic_rates(
-        skin,
-        carriers.gyro_bones,
-        carriers.sample,
-        carriers.arms,
-        z,
-        zd,
-        zdd,
-        memory.turns,
-        memory.settings,
-        memory.rates,
-        work,
-    )
-    force = memory.vectors[EXTERNAL]
-    force[:] = 0.0
-    project(sums.inertia, memory.load, memory.w, -1.0, memory.room, force)
-    wind = memory.settings[WIND : WIND + 3]
-    if wind[0] != 0.0 or wind[1] != 0.0 or wind[2] != 0.0:
-        project(sums.wind, memory.wind, memory.w, 1.0, memory.room, force)
-    count = memory.switches[LOADS]
-    if count > 0:
-        vertex_rotations(
-            memory.load_vertices[:count],
-            carriers.starts,
-            carriers.bones,
-            carriers.weights,
-            memory.quaternions,
-            carriers.root,
-            carriers.blended,
-            memory.load_rotations,
-        )
-        add_point_loads(
-            memory.load_vertices[:count],
-            memory.load_forces,
-            memory.load_rotations,
-            rows.of_vertex,
-            rows.starts,
-            rows.columns,
-            rows.offsets,
-            rows.entries,
-            memory.basis,
-            force,
-        )
+) -> tuple[Any, ...]:
+    """The tables as `step` takes them: one by one, because tuples of arrays cost Numba three times as much a call."""
+    return (*carriers, *bones, *sums, *inertia, *wind, *chunks, *rows, *memory)
 
 
 @njit(cache=True)
-def add_point_loads(
-    vertices: np.ndarray,
-    forces: np.ndarray,
-    rotations: np.ndarray,
-    of_vertex: np.ndarray,
-    starts: np.ndarray,
-    columns: np.ndarray,
-    offsets: np.ndarray,
-    entries: np.ndarray,
-    basis: np.ndarray,
-    force: np.ndarray,
-) -> None:
-    """force += Σ_v Σ_i w_i V_i[v]ᵀ R_vᵀ F_v."""
-    for k in range(vertices.shape[0]):
-        own = of_vertex[vertices[k]]
-        if own < 0:
+def step(z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, moving: bool, *tables: Any) -> None:
+    """One step that ends at carrier values z with rates zd and zdd; `tables` from `step_arguments`.
+
+    Not `moving`: only what depends on the pose is made ready. A step that has no sound result is redone as 2, then as
+    4; failing that the modes decay by half.
+    """
+    carriers, bones = Carriers(*tables[:_BONES]), BoneRuns(*tables[_BONES:_SUMS])
+    sums = Sums(*tables[_SUMS:_INERTIA])
+    inertia, wind = Projection(*tables[_INERTIA:_WIND]), Projection(*tables[_WIND:_CHUNKS])
+    chunks, rows = Chunks(*tables[_CHUNKS:_ROWS]), Rows(*tables[_ROWS:_MEMORY])
+    memory = Memory(*tables[_MEMORY:_END])
+    prepare(carriers, bones, sums, inertia, wind, chunks, rows, memory, z, zd, zdd)
+    if not moving:
+        return
+    memory.counters[STEPS] += 1
+    state, backup = memory.state, memory.vectors[BACKUP : BACKUP + 3]
+    parts, done, sound, fresh = 1, 0, True, True
+    while done < parts:
+        sound = attempt(carriers, sums, chunks, rows, memory, memory.settings[STEP] / parts, fresh)
+        fresh = memory.switches[KEPT] == 0
+        done += 1
+        if sound:
             continue
-        begin, at = starts[own], offsets[vertices[k]]
-        width = starts[own + 1] - begin
-        R = rotations[k]
-        for i in range(3):
-            local = R[i] * forces[k, 0] + R[3 + i] * forces[k, 1] + R[6 + i] * forces[k, 2]
-            for b in range(basis.shape[0]):
-                factor = basis[b] * local
-                for t in range(width):
-                    force[columns[begin + t]] += factor * entries[at + t]
-                at += width
+        if parts == SUBSTEPS:
+            break
+        if parts == 1:
+            memory.counters[HALVED] += 1
+            copy_rows(state, backup)
+        copy_rows(backup, state)
+        parts, done = 2 * parts, 0
+    if not sound:
+        memory.counters[DECAYED] += 1
+        for k in range(3):
+            for i in range(state.shape[1]):
+                value = 0.5 * backup[k, i]
+                state[k, i] = value if np.isfinite(value) else 0.0
 
 
 @njit(cache=True)
+def copy_rows(source: np.ndarray, target: np.ndarray) -> None:
+    """target[:] = source, (k, r)."""
+    for k in range(source.shape[0]):
+        for i in range(source.shape[1]):
+            target[k, i] = source[k, i]
+
+
+@njit(cache=True, inline="always")
 def attempt(carriers: Carriers, sums: Sums, chunks: Chunks, rows: Rows, memory: Memory, h: float, fresh: bool) -> bool:
     """Step the modes by h seconds; False, and the state as it was, if there is no sound result.
 
@@ -233,10 +149,11 @@ def attempt(carriers: Carriers, sums: Sums, chunks: Chunks, rows: Rows, memory: 
         new[i] = q[i]
         x[i] = upsilon[i] * q[i]
         first[i] = upsilon[i] * v[i]
-    force[:] = memory.vectors[EXTERNAL]
+    for i in range(r):
+        force[i] = memory.vectors[EXTERNAL, i]
     scale = memory.settings[INERTIA]
     gyroscopic(sums.gyro_segments, sums.gyro_starts, sums.gyro, memory.rates, x, first, scale, memory.gyro, force)
-    projected, trials = False, memory.switches[ITERATIONS]
+    projected, sound, trials = False, True, memory.switches[ITERATIONS]
     while trials > 0:
         for i in range(r):
             moved = new[i] - q[i]
@@ -275,7 +192,7 @@ def attempt(carriers: Carriers, sums: Sums, chunks: Chunks, rows: Rows, memory: 
             residual,
             memory.stiffness,
         )
-        fresh = False
+        fresh = memory.switches[KEPT] == 0
         scale = 0.0
         for i in range(r):
             scale += residual[i] * residual[i] + force[i] * force[i]
@@ -291,7 +208,8 @@ def attempt(carriers: Carriers, sums: Sums, chunks: Chunks, rows: Rows, memory: 
         assemble(sums.segments, memory.mass, a1 + a4 * alpha, memory.stiffness, 1.0 + a4 * beta, memory.system)
         if not cholesky(memory.system, first_column, r):
             if projected:
-                return False
+                sound = False
+                break
             # The same iteration again with positive semidefinite Hessians, and those from here on.
             projected = True
             memory.counters[PROJECTED] += 1
@@ -300,7 +218,7 @@ def attempt(carriers: Carriers, sums: Sums, chunks: Chunks, rows: Rows, memory: 
         for i in range(r):
             new[i] -= residual[i] / upsilon[i]
         trials -= 1
-    if not _sound(
+    sound = sound and _sound(
         new,
         upsilon,
         memory.basis,
@@ -312,15 +230,15 @@ def attempt(carriers: Carriers, sums: Sums, chunks: Chunks, rows: Rows, memory: 
         rows.columns,
         rows.offsets,
         rows.entries,
-    ):
-        return False
-    for i in range(r):
-        moved = new[i] - q[i]
-        speed = a4 * moved + a5 * v[i]
-        a[i] = a1 * moved - a2 * v[i] - a3 * a[i]
-        v[i] = speed
-        q[i] = new[i]
-    return True
+    )
+    if sound:
+        for i in range(r):
+            moved = new[i] - q[i]
+            speed = a4 * moved + a5 * v[i]
+            a[i] = a1 * moved - a2 * v[i] - a3 * a[i]
+            v[i] = speed
+            q[i] = new[i]
+    return sound
 
 
 @njit(cache=True)

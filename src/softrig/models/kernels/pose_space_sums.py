@@ -6,7 +6,6 @@ import numpy as np
 from numba import njit
 
 from softrig.models.kernels.dense import FAST
-from softrig.models.kernels.pose_space_layout import Projection
 
 _DEFINITE = 1e-14
 """A pivot must keep more than this of its diagonal entry."""
@@ -53,25 +52,33 @@ def add_segments(segments: np.ndarray, entries: np.ndarray, factor: float, matri
 
 @njit(cache=True, fastmath=FAST)
 def project(
-    table: Projection, load: np.ndarray, weights: np.ndarray, sign: float, room: np.ndarray, force: np.ndarray
+    modes: np.ndarray,
+    starts: np.ndarray,
+    loads: np.ndarray,
+    offsets: np.ndarray,
+    all_entries: np.ndarray,
+    load: np.ndarray,
+    weights: np.ndarray,
+    sign: float,
+    room: np.ndarray,
+    force: np.ndarray,
 ) -> None:
-    """force += sign · Σ_i weights[i] C_i load. `room` holds as many numbers as poses times loads."""
+    """force += sign · Σ_i weights[i] C_i load, C by `Projection`. `room` holds poses times loads."""
     count = weights.shape[0]
-    for g in range(table.modes.shape[0] - 1):
-        begin, end = table.starts[g], table.starts[g + 1]
-        length = end - begin
+    for g in range(modes.shape[0] - 1):
+        begin, length = starts[g], starts[g + 1] - starts[g]
         width = length * count
         felt = room[:width]
         for i in range(count):
             for t in range(length):
-                felt[i * length + t] = weights[i] * load[table.loads[begin + t]]
-        at = table.offsets[g]
-        for k in range(table.modes[g], table.modes[g + 1]):
-            entries = table.entries[at : at + width]
+                felt[i * length + t] = sign * weights[i] * load[loads[begin + t]]
+        at = offsets[g]
+        for k in range(modes[g], modes[g + 1]):
+            entries = all_entries[at : at + width]
             total = 0.0
             for t in range(width):
                 total += entries[t] * felt[t]
-            force[k] += sign * total
+            force[k] += total
             at += width
 
 

@@ -1,0 +1,257 @@
+"""All of a step that does not depend on the modes: pose, rest shape, and the forces on them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from softrig.models.kernels.pose_space_pose import (
+    bind_positions,
+    black_box_positions,
+    gyroscopic_rates,
+    loads,
+    materials,
+    mixing_weights,
+    pose_frames,
+    reduced_mass,
+    rest_tets,
+    same_rotation,
+    vertex_rotations,
+)
+from softrig.models.kernels.pose_space_runs import mixed_quaternions, rotations_of, skinned
+from softrig.models.kernels.pose_space_sums import project
+from softrig.models.kernels.pose_space_tables import (
+    EXTERNAL,
+    LOADS,
+    WIND,
+    BoneRuns,
+    Carriers,
+    Chunks,
+    Memory,
+    Projection,
+    Rows,
+    Sums,
+)
+
+
+@njit(cache=True)
+def place(
+    z: np.ndarray,
+    skin: bool,
+    sample: np.ndarray,
+    arms: np.ndarray,
+    segments: np.ndarray,
+    mass_terms: np.ndarray,
+    pose: np.ndarray,
+    w: np.ndarray,
+    positive: np.ndarray,
+    basis: np.ndarray,
+    turns: np.ndarray,
+    quaternions: np.ndarray,
+    mass: np.ndarray,
+    upsilon: np.ndarray,
+    pairs: np.ndarray,
+    work: np.ndarray,
+) -> None:
+    """Take z (Z,) as the pose: weights, frames, reduced mass and Υ."""
+    for k in range(z.shape[0]):
+        pose[k] = z[k]
+    mixing_weights(z, w, positive, basis)
+    pose_frames(skin, z, sample, arms, turns, quaternions, work)
+    reduced_mass(mass_terms, segments, basis, mass, upsilon, pairs)
+
+
+@njit(cache=True, inline="always")
+def prepare(
+    carriers: Carriers,
+    bones: BoneRuns,
+    sums: Sums,
+    inertia: Projection,
+    wind: Projection,
+    chunks: Chunks,
+    rows: Rows,
+    memory: Memory,
+    z: np.ndarray,
+    zd: np.ndarray,
+    zdd: np.ndarray,
+) -> None:
+    """All of a step that does not depend on the modes: carrier values z at its end, with rates zd and zdd."""
+    skin, work = carriers.skin, memory.work
+    place(
+        z,
+        skin,
+        carriers.sample,
+        carriers.arms,
+        sums.segments,
+        sums.mass,
+        memory.pose,
+        memory.w,
+        memory.positive,
+        memory.basis,
+        memory.turns,
+        memory.quaternions,
+        memory.mass,
+        memory.upsilon,
+        memory.pairs,
+        work,
+    )
+    bind_positions(carriers.cubature_points, memory.w, carriers.cubature_corrections, memory.moved)
+    if skin:
+        count = memory.turns.shape[0]
+        skinned(
+            memory.moved,
+            z[: 12 * count].reshape((count, 3, 4)),
+            bones.runs,
+            bones.starts,
+            bones.bones,
+            bones.offsets,
+            bones.weights,
+            memory.positions,
+        )
+    else:
+        black_box_positions(
+            carriers.cubature_vertices,
+            carriers.observed,
+            z,
+            carriers.cubature_points,
+            memory.turns[0],
+            memory.moved,
+            memory.positions,
+        )
+    if carriers.blended:
+        mixed_quaternions(
+            bones.runs, bones.starts, bones.bones, bones.offsets, bones.weights, memory.quaternions, memory.mixed
+        )
+        rotations_of(memory.mixed, memory.rotations)
+    else:
+        same_rotation(memory.turns[carriers.root], memory.rotations)
+    rest_tets(
+        chunks.vertices,
+        chunks.neutral,
+        chunks.neutral_inverse,
+        memory.positions,
+        memory.gradients,
+        memory.factors,
+        memory.lanes,
+        work,
+    )
+    materials(
+        memory.positive,
+        chunks.weights,
+        chunks.young,
+        chunks.poisson,
+        chunks.scale,
+        chunks.volumes,
+        memory.factors,
+        memory.lame,
+    )
+    loads(
+        skin,
+        carriers.blended,
+        carriers.root,
+        carriers.inertial,
+        zdd,
+        memory.turns,
+        memory.w.shape[0],
+        memory.settings,
+        memory.switches,
+        memory.load,
+        memory.wind,
+        work,
+    )
+    gyroscopic_rates(
+        skin,
+        carriers.gyro_bones,
+        carriers.sample,
+        carriers.arms,
+        z,
+        zd,
+        zdd,
+        memory.turns,
+        memory.settings,
+        memory.rates,
+        work,
+    )
+    force = memory.vectors[EXTERNAL]
+    for i in range(force.shape[0]):
+        force[i] = 0.0
+    project(
+        inertia.modes,
+        inertia.starts,
+        inertia.loads,
+        inertia.offsets,
+        inertia.entries,
+        memory.load,
+        memory.w,
+        -1.0,
+        memory.room,
+        force,
+    )
+    blows = memory.settings[WIND : WIND + 3]
+    if blows[0] != 0.0 or blows[1] != 0.0 or blows[2] != 0.0:
+        project(
+            wind.modes,
+            wind.starts,
+            wind.loads,
+            wind.offsets,
+            wind.entries,
+            memory.wind,
+            memory.w,
+            1.0,
+            memory.room,
+            force,
+        )
+    count = memory.switches[LOADS]
+    if count > 0:
+        vertex_rotations(
+            memory.load_vertices[:count],
+            carriers.starts,
+            carriers.bones,
+            carriers.weights,
+            memory.quaternions,
+            carriers.root,
+            carriers.blended,
+            memory.load_rotations,
+        )
+        add_point_loads(
+            memory.load_vertices[:count],
+            memory.load_forces,
+            memory.load_rotations,
+            rows.of_vertex,
+            rows.starts,
+            rows.columns,
+            rows.offsets,
+            rows.entries,
+            memory.basis,
+            force,
+        )
+
+
+@njit(cache=True)
+def add_point_loads(
+    vertices: np.ndarray,
+    forces: np.ndarray,
+    rotations: np.ndarray,
+    of_vertex: np.ndarray,
+    starts: np.ndarray,
+    columns: np.ndarray,
+    offsets: np.ndarray,
+    entries: np.ndarray,
+    basis: np.ndarray,
+    force: np.ndarray,
+) -> None:
+    """force += Σ_v Σ_i w_i V_i[v]ᵀ R_vᵀ F_v."""
+    for k in range(vertices.shape[0]):
+        own = of_vertex[vertices[k]]
+        if own < 0:
+            continue
+        begin, at = starts[own], offsets[vertices[k]]
+        width = starts[own + 1] - begin
+        R = rotations[k]
+        for i in range(3):
+            local = R[i] * forces[k, 0] + R[3 + i] * forces[k, 1] + R[6 + i] * forces[k, 2]
+            for b in range(basis.shape[0]):
+                factor = basis[b] * local
+                for t in range(width):
+                    force[columns[begin + t]] += factor * entries[at + t]
+                at += width

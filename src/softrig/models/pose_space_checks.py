@@ -1,0 +1,61 @@
+"""Whether the arrays of a pose-space model fit together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softrig.errors import IndexRangeError, InputError, require_indices
+
+if TYPE_CHECKING:
+    from softrig.models.pose_space import PoseSpaceModel
+
+
+def require_shapes(owner: object, shapes: dict[str, tuple[int | None, ...]]) -> None:
+    """Raise `InputError` for the first attribute of another shape than wanted; None there: any length."""
+    for name, wanted in shapes.items():
+        value = getattr(owner, name)
+        if value is None:
+            continue
+        shape = np.shape(value)
+        if len(shape) != len(wanted) or any(w not in (None, s) for s, w in zip(shape, wanted, strict=True)):
+            text = ", ".join("any" if w is None else str(w) for w in wanted)
+            raise InputError(f"{name} must have the shape ({text}), not {shape}")
+
+
+def check_model(model: PoseSpaceModel) -> None:
+    """Raise `InputError` where the arrays of a model disagree."""
+    n, m, r = len(model.vertices), len(model.poses), model.mode_count
+    c, basis, points = len(model.cubature.tets), len(model.shapes), len(model.embedding_nodes)
+    groups = len(model.gyro_frames)
+    require_shapes(
+        model,
+        {
+            "vertices": (n, 3),
+            "tets": (None, 4),
+            "fixed": (n,),
+            "vertex_mass": (n,),
+            "triangles": (None, 3),
+            "colours": (points, 4),
+            "embedding_nodes": (points, 4),
+            "embedding_weights": (points, 4),
+            "shapes": (basis, n, 3, r),
+            "region_of_mode": (r,),
+            "mass_products": (basis, basis, r, r),
+            "inertia": (m, r, model.load_count),
+            "wind": (m, r, 3 * model.frame_count),
+            "gyro": (groups, 9, r, r),
+            "modes_order": (r,),
+            "frequencies": (m, None),
+        },
+    )
+    require_shapes(model.tet_rig, {"corrections": (m, n, 3), "weights": (n, None), "shepard_nodes": (n, None)})
+    require_shapes(
+        model.cubature, {"weights": (m, c), "young": (m, c), "poisson": (m, c), "stiffness_correction": (m, r, r)}
+    )
+    require_indices(model.cubature.tets, len(model.tets), "cubature tets")
+    require_indices(model.region_of_mode, max(len(model.region_names), 1), "regions of modes")
+    changes = np.flatnonzero(np.diff(model.region_of_mode)) + 1
+    if len(changes) + 1 != len(np.unique(model.region_of_mode)):
+        raise IndexRangeError("modes of one region must stand together; a region begins anew at modes", changes)
