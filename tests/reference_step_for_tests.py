@@ -134,8 +134,9 @@ def external_force(model: PoseSpaceModel, pose: Pose, zd, zdd, q, v, settings: S
     load = []
     if pose.skin:
         for b, A in enumerate(moved[: len(moved) - m].reshape(-1, 3, 4).copy()):
-            A[:, 3] -= g - settings.sag_free * (pose.turns[b] @ g)
-            load.append((pose.turns[b if bind else model.tet_rig.root_bone].T @ A).ravel())
+            turn = pose.turns[b if bind else model.tet_rig.root_bone]
+            A[:, 3] -= g - settings.sag_free * (turn @ g)
+            load.append((turn.T @ A).ravel())
     else:
         for s in np.searchsorted(pose.observed, model.cubature.inertial_vertices):
             pull = g - settings.sag_free * (pose.turns[0] @ g)

@@ -185,7 +185,7 @@ def test_bakes_are_written_and_one_failure_does_not_stop_the_rest(built: Built, 
 def test_wrong_input_is_named(built: Built, cache: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no clip nope"):
         bake(built.model, built.character, ["nope"], tmp_path)
-    with pytest.raises(InputError, match="not the character"):
+    with pytest.raises(InputError, match="vertices lie elsewhere"):
         bake(built.model, limb(scale=2.0), ["bend"], tmp_path)
     with pytest.raises(InputError, match="no painted map 'fur'"):
         build(limb(), SMALL.changed(material={"softness_map": "fur"}), cache=cache, jobs=1)

@@ -62,7 +62,16 @@ def test_build_takes_the_project_file_beside_the_character(folder: Path) -> None
 
 def test_info_tells_a_row_of_table_3(folder: Path) -> None:
     told = run("info", str(folder / "hero.softrig"))
-    for word in ("tets", "modes", "16 in 2 regions", "force error", "inertial error", "memory", "subspace", "compliance"):
+    for word in (
+        "tets",
+        "modes",
+        "16 in 2 regions",
+        "force error",
+        "inertial error",
+        "memory",
+        "subspace",
+        "compliance",
+    ):
         assert word in " ".join(told.split()), word
 
 

@@ -6,18 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from pose_models_for_tests import TURNS, bar_model, pose
 from reference_step_for_tests import Pose, Settings, clamped_tet, elasticity, external_force, reference_step
+from rigs_for_tests import random_parameters, random_skin
 from softrig.dynamics import Rayleigh
 from softrig.errors import IndexRangeError, InputError, ModeCountError
 from softrig.models.kernels.pose_space_chunks import chunked, owners
+from softrig.models.kernels.pose_space_drive import bone_matrices, world_matrices
 from softrig.models.kernels.pose_space_frames import angular_rates, polar_rotation
-from softrig.models.kernels.pose_space_layout import region_runs
-from softrig.models.pose_drive import compiled_features
+from softrig.models.kernels.pose_space_layout import bone_runs, region_runs
+from softrig.models.kernels.pose_space_runs import mixed_quaternions, rotations_of, skinned
+from softrig.models.pose_drive import compiled_features, skeleton_tree
 from softrig.models.pose_space import PoseTable, polar_rotations
 from softrig.models.stepper import Stepper
-from softrig.numerics.rotations import quaternions_from_vectors
+from softrig.numerics.rotations import quaternion_matrices, quaternions_from_vectors
 from softrig.rig.features import PoseFeatures
 from softrig.rig.pose_space import PoseSpaceRig
 
@@ -425,6 +429,56 @@ def test_quaternions_mix_on_the_side_of_the_heaviest_bone():
     stepper.place(stepper.carriers(p))
     stepper.q[:] = 0.01
     np.testing.assert_allclose(stepper.vertex_displacements(), model.displacement(p, stepper.q), atol=1e-14)
+
+
+def test_runs_mix_quaternions_as_vertices_do():
+    """Random quaternions of up to four bones: in most runs no common choice of signs exists."""
+    rng = np.random.default_rng(8)
+    weights = rng.uniform(size=(60, 6)) * (rng.uniform(size=(60, 6)) < 0.5)
+    weights[:, 2] += 0.1
+    table = csr_array(weights / weights.sum(axis=1, keepdims=True))
+    quaternions = rng.normal(size=(6, 4))
+    quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
+    order, runs = bone_runs(table)
+    mixed, rotations = np.zeros((4, 60)), np.zeros((9, 60))
+    mixed_quaternions(*runs, quaternions, mixed)
+    rotations_of(mixed, rotations)
+    heaviest = quaternions[table.toarray().argmax(axis=1)]
+    signs = np.where(heaviest @ quaternions.T < 0.0, -1.0, 1.0)
+    expected = quaternion_matrices((table.toarray() * signs) @ quaternions)
+    np.testing.assert_allclose(rotations.T.reshape(-1, 3, 3), expected[order], atol=1e-9)
+
+
+def test_compiled_skin_equals_the_rig_for_any_skeleton():
+    """Bones in another order than nodes, scales, fixed matrices, and vertices that follow a node."""
+    rng = np.random.default_rng(9)
+    skin = random_skin(rng)
+    fixed = np.eye(4)
+    fixed[:3] += 0.2 * rng.normal(size=(3, 4))
+    skin = replace(skin, skeleton=replace(skin.skeleton, fixed_matrices={2: fixed}))
+    p = random_parameters(skin.parameters, rng)
+    binding = skin.binding
+    tree = skeleton_tree(skin.skeleton, 0, binding.bones, binding.inverse_binds)
+    world, matrices = np.zeros((len(skin.skeleton), 3, 4)), np.zeros((len(binding.bones), 3, 4))
+    world_matrices(tree, p, world)
+    bone_matrices(tree, world, matrices)
+    np.testing.assert_allclose(matrices, skin.bone_matrices(p)[:, :3], atol=1e-12)
+    order, runs = bone_runs(binding.table)
+    out = np.zeros((3, len(order)))
+    skinned(np.ascontiguousarray(skin.rest_positions[order].T), matrices, *runs, out)
+    np.testing.assert_allclose(out.T, skin.positions(p)[order], atol=1e-12)
+
+
+def test_without_cubature_only_the_correction_is_stiff():
+    model = bar_model(poses=2)
+    stiff = np.repeat(50.0 * np.eye(model.mode_count)[None], 2, axis=0)
+    weights = np.zeros_like(model.cubature.weights)
+    model = replace(model, cubature=replace(model.cubature, weights=weights, stiffness_correction=stiff))
+    stepper = Stepper(model)
+    z, zd, zdd, state = moment(model, stepper)
+    put(stepper, state)
+    stepper.step(z, zd, zdd)
+    assert difference((stepper.q, stepper.v), reference_step(model, state, z, zd, zdd, Settings())[:2]) < 1e-9
 
 
 def test_bad_input_is_refused():

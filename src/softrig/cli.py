@@ -118,7 +118,7 @@ def mesh(
     ] = None,
     tets: Annotated[int, typer.Option(min=100, help="About how many tets.")] = 16000,
     mesher: Annotated[
-        str, typer.Option(help="lattice (seconds), or wild: fTetWild, minutes, the extra softrig[wild].")
+        str, typer.Option(help="lattice (seconds), or wild: fTetWild, minutes, the extra softrig\\[wild].")
     ] = "lattice",
     scale: Annotated[float, typer.Option(help="Metres per unit of the file.", min=1e-9)] = 1.0,
 ) -> None:
@@ -389,6 +389,9 @@ def main() -> None:
     except SoftrigError as error:
         typer.echo(f"softrig: {error}", err=True)
         sys.exit(1)
+    except KeyboardInterrupt:
+        typer.echo("softrig: stopped; a build started again goes on where it was", err=True)
+        sys.exit(130)
     except OSError as error:
         typer.echo(f"softrig: {error.strerror or error}: {error.filename or ''}", err=True)
         sys.exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,9 @@ class Stages:
     def stage(self, title: str) -> Iterator[Update]:
         """Run one stage; call what it yields with (done, total) where that is known."""
         task = self._progress.add_task(title, total=None)
+        if not self._progress.console.is_terminal:
+            # Bars are drawn at the end only where nobody watches; a log wants to know what is going on.
+            print(f"{title} …", file=sys.stderr, flush=True)
         start = time.perf_counter()
 
         def update(done: int, total: int) -> None:

@@ -231,9 +231,15 @@ def _checked(content: dict[str, Any], where: str) -> Project:
         return Project.model_validate(content)
     except ValidationError as error:
         told = "; ".join(
-            f"{'.'.join(str(part) for part in fault['loc']) or 'file'}: {fault['msg']}" for fault in error.errors()[:5]
+            f"{'.'.join(str(part) for part in fault['loc']) or 'file'}: {_words(fault)}" for fault in error.errors()[:5]
         )
         raise InputError(f"{where}: {told}") from error
+
+
+def _words(fault: Any) -> str:
+    if fault["type"] == "extra_forbidden":
+        return "there is no such setting (docs/project.md lists them)"
+    return str(fault["msg"]).replace("Input should", "should")
 
 
 def _key(key: str) -> str:

@@ -180,7 +180,7 @@ def read_obj_sequence(folder: str | os.PathLike[str], name: str, *, fps: float) 
 
 
 def read_obj(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices (n, 3) float32, metres, and triangles (t, 3) int32 of an OBJ file; everything else in it is passed over."""
+    """Vertices (n, 3) float32, metres, and triangles (t, 3) int32 of an OBJ file; all else in it is passed over."""
     vertices: list[list[float]] = []
     triangles: list[list[int]] = []
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):

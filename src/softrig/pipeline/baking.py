@@ -76,6 +76,7 @@ def bake(
     """
     require_same_character(model, character)
     wanted = chosen_clips(model, clips)
+    ending = ending if ending.startswith(".") else f".{ending}"
     paths = _paths(wanted, output, ending)
     if output.suffix.lower() not in ENDINGS:
         output.mkdir(parents=True, exist_ok=True)
@@ -154,8 +155,13 @@ def require_same_character(model: PoseSpaceModel, character: Character) -> None:
     theirs = character.rest_positions
     if own.shape != theirs.shape or np.abs(own - theirs).max(initial=0.0) > SAME_PLACE * model.size:
         raise InputError(
-            f"'{character.name}' ({len(theirs):,} vertices) is not the character this model was built for "
-            f"('{model.name}', {len(own):,} vertices)"
+            f"'{character.name}' is not the character this model was built for: "
+            + (
+                f"{len(theirs):,} vertices instead of {len(own):,}"
+                if own.shape != theirs.shape
+                else "its vertices lie elsewhere at rest"
+            )
+            + "; run build again"
         )
     known = model.notes.get("source", {}).get("sha256")
     if known and character.source is not None and _sha256(character.source) != known:

@@ -273,9 +273,8 @@ def loads(
     count = turns.shape[0] if skin else inertial.shape[0]
     last = 0
     for b in range(count):
-        own = b if skin else 0
         R = turns[b if skin and blended else root]
-        effective_gravity(settings, turns[own], sag_free, pull)
+        effective_gravity(settings, R, sag_free, pull)
         width = 4 if skin else 1
         first = 12 * b if skin else inertial[b]
         for j in range(width):
