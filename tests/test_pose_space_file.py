@@ -90,10 +90,18 @@ def test_damage_is_named(tmp_path: Path) -> None:
     far = tensors["region.0.vertices_of_region"].copy()
     far[-1] = 10**6
     document = json.loads(tensors["document"].tobytes())
+    outside = tensors["embedding_nodes"].copy()
+    outside[0, 0] = -5
+    wide = tensors["triangles"].copy()
+    wide[0, 0] = 10**6
     for changes, told in (
         ({"mass_products": nan}, "NaN"),
         ({"inertia": tensors["inertia"][:, :, :-1].copy()}, "inertia"),
         ({"vertices": None}, "vertices"),
+        ({"embedding_nodes": outside}, "carry the surface"),
+        ({"triangles": wide}, "triangles"),
+        ({"vertex_mass": np.zeros_like(tensors["vertex_mass"])}, "without mass"),
+        ({"document": np.frombuffer(json.dumps(document | {"notes": {"step": 3}}).encode(), np.uint8)}, "step"),
         ({"tets": tensors["tets"].astype(np.float64)}, "tensor tets"),
         ({"region.0.vertices_of_region": far}, "region 0"),
         ({"document": np.frombuffer(b"{", np.uint8)}, "inconsistent"),

@@ -266,11 +266,7 @@ class PoseSpaceModel:
         if self.interpolation == "world":
             return np.broadcast_to(frames[0], (len(self.vertices), 3, 3)).copy()
         assert self.tet_rig.weights is not None
-        weights = self.tet_rig.weights.toarray()
-        quaternions = quaternions_from_matrices(frames)
-        heaviest = quaternions[weights.argmax(axis=1)]
-        signs = np.where(heaviest @ quaternions.T < 0.0, -1.0, 1.0)
-        return quaternion_matrices((weights * signs) @ quaternions)
+        return blended_rotations(self.tet_rig.weights, frames)
 
     def tet_rest(self, p: np.ndarray) -> np.ndarray:
         """(n, 3) rest positions of the tet vertices at parameters p (P,), metres, not clamped."""
@@ -353,6 +349,17 @@ def rest_inverses(skin: Skin) -> np.ndarray:
     matrices = skin.bone_matrices(skin.parameters.rest)
     flat = np.abs(np.linalg.det(matrices)) < 1e-12
     return np.linalg.inv(np.where(flat[:, None, None], np.eye(4), matrices))
+
+
+def blended_rotations(weights: csr_array, frames: np.ndarray) -> np.ndarray:
+    """(n, 3, 3) rotations of vertices with frame `weights` (n, frames) and frame rotations (frames, 3, 3).
+
+    The normalised mixture of quaternions, each on the side of the vertex' heaviest frame.
+    """
+    table = weights.toarray()
+    quaternions = quaternions_from_matrices(frames)
+    signs = np.where(quaternions[table.argmax(axis=1)] @ quaternions.T < 0.0, -1.0, 1.0)
+    return quaternion_matrices((table * signs) @ quaternions)
 
 
 def polar_rotations(matrices: np.ndarray) -> np.ndarray:

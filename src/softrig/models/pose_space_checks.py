@@ -54,6 +54,12 @@ def check_model(model: PoseSpaceModel) -> None:
     require_shapes(
         model.cubature, {"weights": (m, c), "young": (m, c), "poisson": (m, c), "stiffness_correction": (m, r, r)}
     )
+    require_indices(model.tets.ravel(), n, "vertices of tets")
+    require_indices(model.embedding_nodes.ravel(), n, "tet vertices that carry the surface")
+    require_indices(model.triangles.ravel(), points, "vertices of triangles")
+    light = ~(model.vertex_mass > 0.0)
+    if light.any():
+        raise InputError("vertices without mass", np.flatnonzero(light))
     require_indices(model.cubature.tets, len(model.tets), "cubature tets")
     require_indices(model.region_of_mode, max(len(model.region_names), 1), "regions of modes")
     changes = np.flatnonzero(np.diff(model.region_of_mode)) + 1

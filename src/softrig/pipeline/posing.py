@@ -13,11 +13,11 @@ from softrig.errors import InputError
 from softrig.fem.embedding import Embedding
 from softrig.fem.meshes import VolumeMesh
 from softrig.io.caches import read_obj
-from softrig.models.pose_space import PoseTable, TetRig, polar_rotations
+from softrig.models.pose_space import PoseTable, TetRig, blended_rotations, polar_rotations
 from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
 from softrig.pipeline.flesh import Flesh
 from softrig.pipeline.parallel import Progress, cached_each
-from softrig.pipeline.rigging import Bones, blended_rotations
+from softrig.pipeline.rigging import Bones
 from softrig.poses.fit import fit_tets
 from softrig.poses.selection import Pose, farthest_poses, pose_at, pose_of
 from softrig.poses.tet_rig import bind_correction, carried, shepard, skinned, tet_skin

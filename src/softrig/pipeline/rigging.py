@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 from softrig.bases.load_modes import skin_joints
 from softrig.errors import InputError
 from softrig.models.pose_space import rest_inverses
-from softrig.numerics.rotations import quaternion_matrices, quaternions_from_matrices
 from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
 from softrig.rig.deformers import BlendShapes, RigChain
@@ -87,14 +86,3 @@ def _root(parents: np.ndarray, carried: np.ndarray) -> int:
             break
         tops = above
     return int(np.bincount(tops, carried, minlength=len(parents)).argmax())
-
-
-def blended_rotations(weights: csr_array, frames: np.ndarray) -> np.ndarray:
-    """(n, 3, 3) rotations of vertices with frame `weights` (n, frames) and frame rotations (frames, 3, 3).
-
-    The normalised mixture of quaternions, each on the side of the vertex' heaviest frame.
-    """
-    table = weights.toarray()
-    quaternions = quaternions_from_matrices(frames)
-    signs = np.where(quaternions[table.argmax(axis=1)] @ quaternions.T < 0.0, -1.0, 1.0)
-    return quaternion_matrices((table * signs) @ quaternions)
