@@ -54,9 +54,12 @@ def run_character_demo(
     settings: Project = SETTINGS,
     frames: int = FRAMES,
     gif_fps: float = GIF_FPS,
-    jobs: int | None = None,
+    jobs: int = 1,
 ) -> CharacterDemo:
-    """Build a soft character, bake a clip, and write everything into `folder`."""
+    """Build a soft character, bake a clip, and write everything into `folder`.
+
+    One worker: on a fresh machine several would each compile the same code, which takes longer than the work.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with stages() as work:
         with work.stage(f"Making the {name}"):
