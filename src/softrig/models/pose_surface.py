@@ -130,13 +130,15 @@ def skinning_tables(
         moves.append(target[own])
         starts.append(starts[-1] + len(own))
     correctives, poses = corrective_places(model, rig)
+    points = np.ascontiguousarray(first.rest_positions[order].T, dtype=np.float32)
     return kernels.Skinning(
-        np.ascontiguousarray(first.rest_positions[order].T, dtype=np.float32),
+        points,
         np.arange(len(starts) - 1, dtype=np.int32),
         np.array(starts, np.int32),
         np.concatenate(places).astype(np.int32),
         np.ascontiguousarray(np.concatenate(moves).T, dtype=np.float32),
-        np.zeros((3, count), np.float32),
+        np.unique(np.concatenate(places)).astype(np.int32),
+        points.copy(),
         np.zeros((3, count), np.float32),
         np.zeros((len(skin.skeleton), 3, 4)),
         np.zeros((len(skin.binding.bones), 3, 4), np.float32),

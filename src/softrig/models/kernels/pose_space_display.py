@@ -35,8 +35,10 @@ class Skinning(NamedTuple):
     """int32 places that a blend shape moves."""
     morph_moves: np.ndarray
     """(3, entries) float32."""
+    touched: np.ndarray
+    """int32 places that any blend shape moves."""
     moved: np.ndarray
-    """(3, n̄) float32 scratch."""
+    """(3, n̄) float32 moved rest positions."""
     out: np.ndarray
     """(3, n̄) float32 skinned positions."""
     world: np.ndarray
@@ -163,23 +165,27 @@ def moved_points(
     starts: np.ndarray,
     places: np.ndarray,
     moves: np.ndarray,
+    touched: np.ndarray,
     out: np.ndarray,
 ) -> bool:
-    """Write points (3, n̄) plus the weighted blend shapes; False, and nothing written, where all weights are zero."""
-    touched = False
+    """Write points (3, n̄) plus the weighted blend shapes; False, and nothing written, where all weights are zero.
+
+    `out` holds the points already where no blend shape reaches; `touched` names the other places.
+    """
+    moving = False
     for t in range(morphs.shape[0]):
         weight = np.float32(p[morphs[t]])
         if weight == 0.0:
             continue
-        if not touched:
+        if not moving:
             for i in range(3):
-                for k in range(points.shape[1]):
-                    out[i, k] = points[i, k]
-            touched = True
+                for k in range(touched.shape[0]):
+                    out[i, touched[k]] = points[i, touched[k]]
+            moving = True
         for i in range(3):
             for k in range(starts[t], starts[t + 1]):
                 out[i, places[k]] += weight * moves[i, k]
-    return touched
+    return moving
 
 
 @njit(cache=True)
@@ -212,6 +218,7 @@ def skin_surface(
         skinning.morph_starts,
         skinning.morph_places,
         skinning.morph_moves,
+        skinning.touched,
         skinning.moved,
     ):
         points = skinning.moved
