@@ -14,10 +14,12 @@ from softrig import __version__
 from softrig.bench import BENCHES, run_benches
 from softrig.bench.record import Record, Row, number
 from softrig.cli import app
-from softrig.demo import run_demo
+from softrig.demo import run_character_demo, run_demo
 from softrig.errors import InputError
+from softrig.io.characters import load_character
 from softrig.machine import this_machine, timed
 from softrig.models.file import load_model
+from softrig.project import Project
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +98,23 @@ def test_command_line_tells_its_version_and_refuses_nonsense(tmp_path: Path) -> 
     assert runner.invoke(app, ["bench", "--nonsense"]).exit_code == 2
     result = runner.invoke(app, ["bench", "wheels", "--output", str(tmp_path)])
     assert isinstance(result.exception, InputError)
+
+
+@pytest.mark.filterwarnings("ignore::softrig.errors.Notice")
+def test_the_character_demo_builds_bakes_and_shows(tmp_path: Path) -> None:
+    settings = Project().changed(
+        mesh={"tets": 800}, basis={"modes": 16, "derivatives": 6, "contact": False}, poses={"count": 2}
+    )
+    demo = run_character_demo(tmp_path, name="arm", clip="wave", settings=settings, frames=2, gif_fps=3.0)
+    assert [path.name for path in demo.files] == [
+        "arm.glb",
+        "arm.softrig",
+        "arm-wave-soft.glb",
+        "arm-sheet.png",
+        "arm-soft.gif",
+        "arm-report.html",
+    ]
+    page = (tmp_path / "arm-report.html").read_text(encoding="utf-8")
+    assert page.index("<img") < page.index("<table")
+    assert 1e-3 < demo.largest_offset < 0.2
+    assert "wave.soft" in [clip.name for clip in load_character(tmp_path / "arm-wave-soft.glb").clips]

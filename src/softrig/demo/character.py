@@ -104,9 +104,8 @@ def _write(
     sheet_path, gif_path, page = (folder / f"{name}-{part}" for part in ("sheet.png", "soft.gif", "report.html"))
     write_png(sheet_path, sheet)
     write_gif(gif_path, moving, fps=gif_fps)
-    report = _report(name, clip, model, baked, shown, offsets, work)
-    report.picture(gif_path.read_bytes(), "Plain skinning, and with soft tissue.", "gif")
-    report.picture(sheet_path.read_bytes(), "Plain, soft, and how far the flesh is from plain skinning.")
+    pictures = (gif_path.read_bytes(), sheet_path.read_bytes())
+    report = _report(name, clip, model, baked, shown, offsets, work, pictures)
     report.footer(f"Measured on {this_machine()}.")
     write_bytes(page, report.html().encode())
     return (folder / f"{name}.glb", folder / f"{name}.softrig", baked.path, sheet_path, gif_path, page)
@@ -185,7 +184,14 @@ def _animation(paint: _Painter, shown: Bake, fps: float, update: object) -> list
 
 
 def _report(
-    name: str, clip: str, model: PoseSpaceModel, baked: Baked, shown: Bake, offsets: np.ndarray, work: Stages
+    name: str,
+    clip: str,
+    model: PoseSpaceModel,
+    baked: Baked,
+    shown: Bake,
+    offsets: np.ndarray,
+    work: Stages,
+    pictures: tuple[bytes, bytes],
 ) -> Report:
     assert baked.done is not None
     report = Report(
@@ -193,6 +199,9 @@ def _report(
         f"{len(model.tets):,} tets reduced to {model.mode_count} modes at {len(model.poses)} poses. The clip '{clip}' "
         f"moves the flesh up to {1e3 * offsets.max():.0f} mm from plain skinning.",
     )
+    report.picture(pictures[0], "Plain skinning, and with soft tissue.", "gif")
+    report.picture(pictures[1], "Plain, soft, and how far the flesh is from plain skinning.")
+    report.heading("The model")
     report.table(["what", ""], [[what, value] for what, value in soft_facts(model)])
     report.heading("Baked")
     report.text(
