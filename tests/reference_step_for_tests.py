@@ -29,7 +29,9 @@ class Pose:
     """Frames, rest shape and basis of a model at carrier values z."""
 
     def __init__(self, model: PoseSpaceModel, z: np.ndarray):
-        m = len(model.poses)
+        m, known = len(model.poses), model.cubature.stiffness_map
+        self.mixing = None if known is None else z[len(z) - len(known.components) :]
+        z = carried(model, z)
         self.model, self.z, self.w = model, z, z[len(z) - m :]
         self.positive = np.maximum(self.w, 0.0) / np.maximum(self.w, 0.0).sum()
         self.skin = model.tet_rig.kind == "skin"
@@ -83,6 +85,12 @@ class Pose:
         return np.array(found).transpose(1, 0, 2)
 
 
+def carried(model, z):
+    """Carrier values without the weights of a stiffness map behind them."""
+    known = model.cubature.stiffness_map
+    return z if known is None else z[: len(z) - len(known.components)]
+
+
 def observed(model):
     chosen = [model.tets[model.cubature.tets].ravel(), model.cubature.inertial_vertices, model.tet_rig.root_sample]
     return np.unique(np.concatenate(chosen))
@@ -122,7 +130,13 @@ def elasticity(model: PoseSpaceModel, pose: Pose, q: np.ndarray, tet_scale=None)
         weight = volume * (pose.positive @ cubature.weights[:, k])
         force += weight * G.T @ P.ravel()
         stiffness += weight * G.T @ H @ G
+        if pose.mixing is not None:
+            laws.hessian(law, np.eye(3), lam, mu, H, work)
+            force -= weight * G.T @ H @ G @ x
+            stiffness -= weight * G.T @ H @ G
     correction = np.tensordot(pose.positive, cubature.stiffness_correction, axes=1)
+    if pose.mixing is not None:
+        correction = np.tensordot(pose.mixing, cubature.stiffness_map.components, axes=1)
     return force + correction @ x, stiffness + correction
 
 
@@ -163,6 +177,7 @@ def reference_step(model: PoseSpaceModel, state, z, zd, zdd, settings: Settings)
     """(q, v, a) one step later."""
     q0, v0, a0 = state
     pose = Pose(model, z)
+    z, zd, zdd = (carried(model, part) for part in (z, zd, zdd))
     c = step_constants(settings.method, 1.0 / settings.rate)
     S = np.diag(pose.scales)
     mass, alpha, beta = S @ pose.mass @ S, settings.alpha, settings.beta

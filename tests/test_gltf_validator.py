@@ -11,6 +11,7 @@ from browser_for_tests import NODE, ROOT, built_in_glb, skip_module_without, val
 from softrig.characters import CHARACTERS
 from softrig.conversion import convert_clip
 from softrig.errors import Notice
+from softrig.io.glb_animation import with_animation
 from softrig.io.glb_bake import bake_glb
 from softrig.io.glb_writer import character_glb
 from softrig.io.gltf import load_gltf
@@ -57,3 +58,17 @@ def test_conversions_of_real_files_add_no_error(name, tmp_path):
         character = load_gltf(DATA / f"{name}.glb")
     convert_clip(character, None, tmp_path / "out.glb", fps=15.0)
     assert not errors((tmp_path / "out.glb").read_bytes(), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["CesiumMan", "AnimatedMorphCube"])
+def test_an_added_animation_is_valid(name, tmp_path):
+    """CesiumMan moves nodes that had a matrix, which an animated node must not have."""
+    path = DATA / f"{name}.glb"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Notice)
+        character = load_gltf(path)
+    times, poses = character.clips[0].resample(10.0)
+    before = errors(path.read_bytes(), tmp_path)
+    assert errors(with_animation(path.read_bytes(), character, "added", times, poses), tmp_path) == before

@@ -27,7 +27,7 @@ LAYERS = [
     {"bodies", "machine", "console", "report", "project"},
     {"characters", "inspection", "conversion", "volume"},
     {"pipeline"},
-    {"demo", "bench"},
+    {"demo", "bench", "viewer"},
     {"api", "cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

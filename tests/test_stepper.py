@@ -21,6 +21,7 @@ from softrig.models.kernels.pose_space_runs import mixed_quaternions, rotations_
 from softrig.models.pose_drive import compiled_features, skeleton_tree
 from softrig.models.pose_space import PoseTable, polar_rotations
 from softrig.models.stepper import Stepper
+from softrig.models.stiffness_map import StiffnessMap
 from softrig.numerics.rotations import quaternion_matrices, quaternions_from_vectors
 from softrig.rig.features import PoseFeatures
 from softrig.rig.pose_space import PoseSpaceRig
@@ -43,6 +44,26 @@ def lively(model, seed=0, correction=0.5):
     matrices = correction * rng.normal(size=(len(model.poses), r, r))
     cubature = replace(model.cubature, weights=weights, stiffness_correction=matrices + matrices.transpose(0, 2, 1))
     return replace(model, cubature=cubature)
+
+
+def mapped(model, seed=0):
+    """The model with a stiffness map of random components over its features."""
+    rng = np.random.default_rng(seed)
+    r = model.mode_count
+    columns = np.flatnonzero(model.poses.feature_weights).astype(np.int32)
+    groups = np.array(sorted({0, len(columns) // 2, len(columns)}), np.int32)
+    matrices = rng.normal(size=(4, r, r))
+    matrices = matrices + matrices.transpose(0, 2, 1)
+    matrices[0] += 200.0 * np.eye(r)
+    known = StiffnessMap(
+        columns,
+        groups,
+        np.full(len(groups) - 1, 0.7),
+        0.3 * rng.normal(size=(5, len(columns))),
+        rng.normal(size=(5, 3)),
+        matrices,
+    )
+    return replace(model, cubature=replace(model.cubature, stiffness_map=known))
 
 
 def moment(model, stepper, seed=0, size=1.0):
@@ -76,10 +97,15 @@ def difference(ours, theirs):
         ("black box", "stvk", "newmark", 1),
         ("black box", "neo-hookean", "backward-euler", 2),
         ("five poses", "stable-neo-hookean", "newmark", 1),
+        ("bind, mapped", "stvk", "newmark", 1),
+        ("regions, mapped", "stable-neo-hookean", "newmark", 2),
+        ("one basis, mapped", "corotational", "backward-euler", 1),
+        ("black box, mapped", "neo-hookean", "newmark", 1),
     ],
 )
 def test_compiled_step_equals_plain_numpy(kind, law, method, iterations):
-    model = lively(bar_model(law=law, **KINDS[kind]))
+    model = lively(bar_model(law=law, **KINDS[kind.removesuffix(", mapped")]))
+    model = mapped(model) if kind.endswith("mapped") else model
     wind, loaded = np.array([30.0, -20.0, 50.0]), np.array([5, 40, 40, 70])
     forces = np.random.default_rng(3).normal(size=(4, 3))
     sag_free = method == "newmark"
@@ -377,6 +403,41 @@ def test_an_indefinite_stiffness_is_projected():
     assert stepper.counters == {"steps": 1, "projected": 1, "halved": 0, "decayed": 0}
     assert np.isfinite(stepper.q).all()
     assert stepper.q.any()
+
+
+@pytest.mark.parametrize("kind", ["regions", "black box"])
+def test_carriers_end_with_the_weights_of_the_stiffness_map(kind):
+    model = mapped(bar_model(**KINDS[kind]))
+    stepper = Stepper(model)
+    for turn in (0.0, 0.4, -0.9):
+        p = pose(model.rig, (0.2, 0.3, turn), angle=turn)
+        weights = model.linear_weights(p)
+        np.testing.assert_allclose(stepper.carriers(p)[-4:], weights, rtol=1e-12, atol=1e-14)
+        assert weights[0] == 1.0
+    assert np.abs(model.linear_weights(model.rig.parameters.rest)[1:]).max() > 1e-3
+    snapshot = stepper.snapshot()
+    stepper.place(stepper.carriers(model.rig.parameters.rest))
+    stepper.restore(snapshot)
+    np.testing.assert_array_equal(stepper.snapshot().mixing, snapshot.mixing)
+
+
+def test_a_stiffness_map_fades_to_its_baseline_and_refuses_what_does_not_fit():
+    model = mapped(bar_model(**KINDS["bind"]))
+    known = model.cubature.stiffness_map
+    far = known.weights(np.full(len(model.poses.feature_weights), 1e3))
+    np.testing.assert_array_equal(far, [1.0, 0.0, 0.0, 0.0])
+    fewer = model.with_modes(model.mode_count - 2)
+    assert fewer.cubature.stiffness_map.components.shape == (4, fewer.mode_count, fewer.mode_count)
+    for wrong, told in (
+        ({"groups": known.groups + 1}, "groups"),
+        ({"lengths": np.zeros(len(known.lengths))}, "positive"),
+        ({"coefficients": known.coefficients[:2]}, "coefficients"),
+        ({"samples": np.full_like(known.samples, np.nan)}, "samples"),
+    ):
+        with pytest.raises(InputError, match=told):
+            replace(known, **wrong)
+    with pytest.raises(InputError, match="features of the stiffness map"):
+        replace(model, cubature=replace(model.cubature, stiffness_map=replace(known, columns=known.columns + 1000)))
 
 
 def test_fewer_modes_are_a_part_of_the_model():

@@ -46,6 +46,7 @@ from softrig.rig.deformers import Bend, BlendShapes, CallableRig, RigChain, Wire
 from softrig.rig.skeleton import Skeleton
 from softrig.rig.skinning import DualQuaternionSkin, LinearBlendSkin
 from softrig.simulation import Capsule, Damping, Plane, Simulation, Sphere
+from softrig.viewer.view import Viewer, view
 from softrig.volume import character_volume
 
 __all__ = [
@@ -90,6 +91,7 @@ __all__ = [
     "Sphere",
     "State",
     "Track",
+    "Viewer",
     "VolumeMesh",
     "Voxelisation",
     "Wire",
@@ -132,6 +134,7 @@ __all__ = [
     "static_equilibrium",
     "tet_mesh",
     "tower",
+    "view",
     "voxelise",
     "write_character_glb",
 ]

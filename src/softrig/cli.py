@@ -366,6 +366,39 @@ def bake(
 
 
 @app.command()
+def view(
+    file: Annotated[
+        str, typer.Argument(help="A model (.softrig), a character (.glb, .vrm), or a built-in one's name.")
+    ],
+    project: Annotated[
+        Path | None, typer.Option(help="Project file to save into; default: the one beside FILE.")
+    ] = None,
+    clip: Annotated[str | None, typer.Option(help="Clip to begin with; the first by default.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any that is free.")] = 0,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; other than 127.0.0.1 opens the viewer to other machines.")
+    ] = "127.0.0.1",
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address only.")] = False,
+) -> None:
+    """Open the live viewer: play, pull, tune, paint, build, look inside, take away."""
+    from softrig.console import stages
+    from softrig.viewer.view import reach
+    from softrig.viewer.view import view as open_viewer
+
+    with stages() as work, work.stage("Opening (compiles the first time)"):
+        viewer = open_viewer(file, project=project, clip=clip, host=host, port=port, browser=not no_browser)
+    with viewer:
+        typer.echo(f"The viewer is at {viewer.url}")
+        if (opens := reach(viewer)) is not None:
+            typer.echo(f"! {opens}", err=True)
+        typer.echo("Ctrl+C ends it.")
+        try:
+            viewer.wait()
+        except KeyboardInterrupt:
+            typer.echo("softrig: the viewer is closed", err=True)
+
+
+@app.command()
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help="Which ones; all by default.")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the records.")] = Path("bench"),

@@ -134,8 +134,11 @@ class BasisSettings(_Settings):
     """Regions by hand."""
     interpolation: Literal["auto", "bind", "world"] = "auto"
     """"bind" rotates shapes with the skin; "world" is the paper's; "auto": bind for skinned characters."""
-    between_poses: Literal["interpolated", "pooled", "neutral"] = "interpolated"
-    """"pooled": one basis for all poses, the principal components of all of theirs; "neutral": the rest pose's."""
+    between_poses: Literal["pooled", "interpolated", "neutral"] = "pooled"
+    """"pooled": one basis for all poses, the principal components of all of theirs; "interpolated": a basis at each
+    pose, as in the paper; "neutral": the rest pose's."""
+    rehearsal: Annotated[float, Field(ge=0.0, le=600.0)] = 6.0
+    """Seconds of the clips that the full body lives through, for a third of the shapes; 0: none."""
     contact: bool = True
     """Whether shapes respect self-contact at each pose."""
     derivatives: Annotated[int, Field(ge=0, le=64)] = 24
@@ -163,6 +166,12 @@ class SimulationSettings(_Settings):
     inertia: Annotated[float, Field(ge=0.0, le=10.0)] = 1.0
     rate: Annotated[float, Field(ge=30.0, le=5000.0)] = 180.0
     """Inner steps a second."""
+    modes: Annotated[int, Field(ge=1, le=400)] | None = None
+    """How many of the model's modes are stepped; default: all."""
+    stiffness: dict[str, Positive] = {}
+    """Factor on Young's modulus by region."""
+    wind: Triple = (0.0, 0.0, 0.0)
+    """N/m², world axes."""
 
 
 class Project(_Settings):
@@ -195,7 +204,7 @@ class Project(_Settings):
 def paper_recipe(project: Project | None = None) -> Project:
     """`project` with the choices PSSD prints: its bases, world-space interpolation, plain cubature. The law stays."""
     return (project or Project()).changed(
-        basis={"recipe": "paper", "interpolation": "world"},
+        basis={"recipe": "paper", "interpolation": "world", "between_poses": "interpolated", "rehearsal": 0.0},
         cubature={"stiffness_correction": False, "method": "htp"},
     )
 

@@ -68,6 +68,47 @@ def regional_basis(
     return basis_of_regions(parts, vertex_mass, size, minimum=minimum, metric=metric)
 
 
+def completed_basis(
+    lived: np.ndarray,
+    share: int,
+    samples: Sequence[np.ndarray],
+    partition: np.ndarray,
+    vertex_mass: np.ndarray,
+    size: int,
+    *,
+    minimum: int = 4,
+    metric: np.ndarray | None = None,
+) -> RegionalBasis:
+    """At most `share` modes for the whole body from shapes it took, `lived` (n, 3, k), and local ones up to `size`.
+
+    The local modes are of what the samples of each pose (n, 3, k) hold beyond the whole body's modes. Those, the same
+    at every pose, come last, as one region more where there are several. σ of both kinds count from their own largest.
+    """
+    whole = _components(lived, vertex_mass)
+    share = min(share, len(whole.sigma))
+    known = whole.shapes(vertex_mass, share)
+    beyond = []
+    for field in samples:
+        held = np.einsum("nia,nik,n->ak", known, field, vertex_mass, optimize=True)
+        beyond.append(field - np.einsum("nia,ak->nik", known, held, optimize=True))
+    local = regional_basis(beyond, partition, vertex_mass, size - share, minimum=minimum, metric=metric)
+    shapes = tuple(np.concatenate([own, known], axis=2) for own in local.shapes)
+    own_region = partition.shape[1] if partition.shape[1] > 1 else 0
+    regions = np.concatenate([local.region_of_mode, np.full(share, own_region, np.int32)])
+    sigma = [part / max(float(part.max(initial=0.0)), 1e-300) for part in (local.sigma, whole.sigma[:share])]
+    return RegionalBasis(shapes, regions, np.concatenate(sigma))
+
+
+def leading_fields(fields: np.ndarray, measure: np.ndarray, count: int) -> np.ndarray:
+    """(n, 3, ≤ count) the principal components of samples (n, 3, k) by the mass `measure` (n,), at their size."""
+    if fields.shape[2] <= count:
+        return fields
+    part = _components(fields, measure)
+    leading = np.zeros((*fields.shape[:2], min(count, len(part.sigma))))
+    leading[part.inside] = part.sized[:, :count].reshape(len(part.inside), 3, -1)
+    return leading
+
+
 def basis_of_regions(
     samples: Sequence[Sequence[np.ndarray]],
     vertex_mass: np.ndarray,

@@ -104,6 +104,28 @@ def _static_shape(body: FullBody, force: np.ndarray, start: np.ndarray, load_ste
         return static_equilibrium(body, force, load_steps=load_steps, tolerance=1e-6)
 
 
+def sketched_samples(
+    body: FullBody,
+    pulls: Sequence[Pull],
+    *,
+    force_separation: float = 0.0,
+    shape_separation: float = 0.02,
+    load_steps: int = 4,
+    progress: Callable[[int, int], None] | None = None,
+) -> np.ndarray:
+    """(3·free, m) static shapes to make a basis of: the pulls thinned, solved, and the shapes thinned.
+
+    `force_separation` in newton between consecutive pulls; `shape_separation` relative to the largest
+    shape's mass-norm. `progress(done, total)` counts static solves.
+    """
+    if not pulls:
+        raise ModeCountError("no pulls were recorded: there is nothing to make a basis of")
+    chosen = separated_pulls(body, pulls, force_separation)
+    shapes = sketched_shapes(body, chosen, load_steps=load_steps, progress=progress)
+    norms = np.sqrt(np.einsum("ik,ik->k", shapes, body.mass @ shapes))
+    return shapes[:, mass_distance_selection(body, shapes, shape_separation * norms.max(initial=0.0))]
+
+
 def sketched_basis(
     body: FullBody,
     pulls: Sequence[Pull],
@@ -114,15 +136,13 @@ def sketched_basis(
     load_steps: int = 4,
     progress: Callable[[int, int], None] | None = None,
 ) -> Basis:
-    """The whole recipe: thin the pulls, solve them, thin the shapes, mass-PCA to `size` vectors.
-
-    `force_separation` in newton between consecutive pulls; `shape_separation` relative to the largest
-    shape's mass-norm. `progress(done, total)` counts static solves.
-    """
-    if not pulls:
-        raise ModeCountError("no pulls were recorded: there is nothing to make a basis of")
-    chosen = separated_pulls(body, pulls, force_separation)
-    shapes = sketched_shapes(body, chosen, load_steps=load_steps, progress=progress)
-    norms = np.sqrt(np.einsum("ik,ik->k", shapes, body.mass @ shapes))
-    kept = mass_distance_selection(body, shapes, shape_separation * norms.max(initial=0.0))
-    return Basis(*mass_pca(shapes[:, kept], body.mass, size))
+    """The whole recipe: `sketched_samples` and their mass-PCA to `size` vectors."""
+    samples = sketched_samples(
+        body,
+        pulls,
+        force_separation=force_separation,
+        shape_separation=shape_separation,
+        load_steps=load_steps,
+        progress=progress,
+    )
+    return Basis(*mass_pca(samples, body.mass, size))

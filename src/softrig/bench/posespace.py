@@ -20,12 +20,12 @@ from softrig.models.stepper import Stepper
 from softrig.numerics.null_space import null_space
 from softrig.pipeline.build import Built, build_parts
 from softrig.pipeline.compare import (
-    carrier_steps,
     default_damping,
     exact_forces,
     full_trajectory,
     reduced_trajectory,
 )
+from softrig.pipeline.motion import carrier_steps
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.shapes import posed_body
 from softrig.pipeline.timing import moving_carriers, table_bytes

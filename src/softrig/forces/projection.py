@@ -41,7 +41,7 @@ class PoseElasticity:
     zero; `law` by name; `young` (e,) pascal and `poisson` (e,), or one number each; `shapes` U (n, 3, r) in the world
     at the pose. With `neutral` (n, 3), the rest positions of the neutral pose, rest shapes thinner than `REST_CLAMP`
     against it are thickened as at runtime (`clamped` counts them), and u = 0 stays free of force. Without it no tet
-    may be flat or inverted.
+    may be flat or inverted. `pattern`: that of another pose of the same body, which takes long to find.
     """
 
     def __init__(
@@ -55,7 +55,9 @@ class PoseElasticity:
         shapes: np.ndarray,
         *,
         neutral: np.ndarray | None = None,
+        pattern: assembly.SystemPattern | None = None,
     ) -> None:
+        self._given_pattern = pattern
         self.positions = np.ascontiguousarray(positions, dtype=np.float64)
         self.tets = np.ascontiguousarray(tets, dtype=np.int32)
         self.fixed = np.asarray(fixed, dtype=bool)
@@ -144,7 +146,7 @@ class PoseElasticity:
 
     def stiffness(self, q: np.ndarray, *, projected: bool = False) -> np.ndarray:
         """(r, r) Uᵀ K(Uq) U through the sparse matrix; `projected` clamps each tet's Hessian to PSD."""
-        pattern = self._pattern
+        pattern = self.pattern
         force, data = np.empty_like(self.positions), np.empty(len(pattern.indices))
         nodes, gradients, volumes = self._points
         assembly.force_and_stiffness(
@@ -182,8 +184,9 @@ class PoseElasticity:
         return self.rest_stiffness - self.cubature_stiffness(np.zeros(self.modes), elements, weights)
 
     @cached_property
-    def _pattern(self) -> assembly.SystemPattern:
-        return assembly.system_pattern(len(self.positions), self.tets, self.fixed)
+    def pattern(self) -> assembly.SystemPattern:
+        """Where the entries of the stiffness matrix stand."""
+        return self._given_pattern or assembly.system_pattern(len(self.positions), self.tets, self.fixed)
 
     @cached_property
     def _free_shapes(self) -> np.ndarray:

@@ -17,6 +17,7 @@ import numpy as np
 
 from softrig.errors import InputError
 from softrig.files import write_bytes
+from softrig.io.glb_animation import PATHS, AnimationChannels
 from softrig.io.glb_bake import HUMAN_SIZE, MOST_TARGETS, TOLERANCE
 from softrig.io.glb_builder import INDICES, VERTICES, GlbBuilder
 from softrig.io.gltf_corrections import correction_table
@@ -29,7 +30,6 @@ from softrig.rig.skeleton import NODE_PARAMETERS, Skeleton
 from softrig.rig.skinning import LinearBlendSkin
 
 FPS = 60.0
-_PATHS = (("translation", 0, 3), ("rotation", 3, 4), ("scale", 7, 3))
 _NEGLIGIBLE_NORMAL = 2e-3
 _TOP = {"roughnessFactor": 0.8, "metallicFactor": 0.0}
 
@@ -72,7 +72,7 @@ def character_glb(character: Character, *, fps: float = FPS, tolerance: float | 
     builder.add("materials", {"name": character.name, "pbrMetallicRoughness": dict(_TOP)})
     meshes = _add_meshes(builder, character, shapes, skin, joints)
     for clip in character.clips:
-        channels = _Channels(builder)
+        channels = AnimationChannels(builder)
         if skin is not None:
             _add_skeleton_channels(channels, replace(clip, looping=False), character, skin.skeleton, fps)
         if clip.name in shapes.keys:
@@ -179,7 +179,7 @@ def _local(skeleton: Skeleton, node: int) -> dict[str, list[float]]:
         return {"matrix": np.asarray(skeleton.fixed_matrices[node], float).T.ravel().tolist()}
     rest = skeleton.parameters.normalised(skeleton.parameters.rest)[NODE_PARAMETERS * node :]
     defaults = {"translation": [0.0] * 3, "rotation": [0.0, 0.0, 0.0, 1.0], "scale": [1.0] * 3}
-    values = {path: rest[start : start + width].tolist() for path, start, width in _PATHS}
+    values = {path: rest[start : start + width].tolist() for path, start, width in PATHS}
     return {path: value for path, value in values.items() if value != defaults[path]}
 
 
@@ -278,37 +278,15 @@ def _influences(skin: LinearBlendSkin, bone_count: int) -> list[tuple[np.ndarray
     return [(bones[:, k : k + 4], weights[:, k : k + 4]) for k in range(0, width, 4)]
 
 
-class _Channels:
-    """The channels of one animation; equal key times share an accessor."""
-
-    def __init__(self, builder: GlbBuilder) -> None:
-        self.builder = builder
-        self.channels: list[dict[str, Any]] = []
-        self.samplers: list[dict[str, Any]] = []
-        self._times: dict[bytes, int] = {}
-
-    def add(self, node: int, path: str, times: np.ndarray, values: np.ndarray) -> None:
-        keys = times.astype(np.float32)
-        if keys.tobytes() not in self._times:
-            self._times[keys.tobytes()] = self.builder.accessor(keys, bounds=True)
-        sampler = {"input": self._times[keys.tobytes()], "output": self.builder.accessor(values.astype(np.float32))}
-        self.samplers.append({**sampler, "interpolation": "LINEAR"})
-        self.channels.append({"sampler": len(self.samplers) - 1, "target": {"node": node, "path": path}})
-
-    def finish(self, name: str) -> None:
-        if self.channels:
-            self.builder.add("animations", {"name": name, "channels": self.channels, "samplers": self.samplers})
-
-
 def _add_skeleton_channels(
-    channels: _Channels, clip: Clip, character: Character, skeleton: Skeleton, fps: float
+    channels: AnimationChannels, clip: Clip, character: Character, skeleton: Skeleton, fps: float
 ) -> None:
     # The skin's own skeleton, which need not be the character's: a root node may carry a rig of other deformers.
     start = character.rig.parameters.index(skeleton.parameters.names[0])
     for node in range(len(skeleton)):
         if node in skeleton.fixed_matrices:
             continue
-        for path, offset, width in _PATHS:
+        for path, offset, width in PATHS:
             first = start + NODE_PARAMETERS * node + offset
             times = _key_times(clip, first, width, fps)
             if times is not None:

@@ -67,12 +67,15 @@ def run_bounded(command: Sequence[str], folder: Path, environment: Mapping[str, 
         except subprocess.TimeoutExpired:
             pass
         finally:
-            _end(process)
-    return Outcome(code, _last_words(log))
+            end_with_children(process)
+    return Outcome(code, last_words(log))
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and, on POSIX, its group, which outlives a leader that left something behind."""
+def end_with_children(process: subprocess.Popen[bytes]) -> None:
+    """End a process and, on POSIX, its group, which outlives a leader that left something behind.
+
+    It must have been started as the leader of a session of its own.
+    """
     try:
         if os.name == "posix":
             os.killpg(process.pid, signal.SIGKILL)
@@ -83,7 +86,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _last_words(log: Path) -> str:
+def last_words(log: Path) -> str:
+    """The end of what a program wrote into its log, on one line."""
     with log.open("rb") as stream:
         stream.seek(max(0, log.stat().st_size - 4096))
         lines = stream.read().decode("utf-8", "replace").splitlines()

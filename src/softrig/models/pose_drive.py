@@ -1,8 +1,9 @@
 """From rig parameters p to carrier values z, which is all the step knows of the pose.
 
 A skin's z: bone matrices M_b (B, 3, 4), then pose weights w (m,). A black box' z: positions of the observed tet
-vertices, carried by the surface without corrections, then w. Skins are compiled; a black box is asked for the few
-surface vertices that its observed tet vertices hang on.
+vertices, carried by the surface without corrections, then w. Behind either, where the model has a stiffness map, stand
+the weights of its components. Skins are compiled; a black box is asked for the few surface vertices that its observed
+tet vertices hang on.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from softrig.errors import InputError
 from softrig.models.kernels import pose_space_drive as kernels
 from softrig.models.pose_space import PoseSpaceModel, parameters_start, rest_inverses
+from softrig.models.stiffness_map import write_weights
 from softrig.numerics.rotations import quaternion_conjugate, unit_quaternions
 from softrig.rig.bones import skin_of
 from softrig.rig.features import PoseFeatures
@@ -33,12 +35,14 @@ class SkinDrive:
         self._features = compiled_features(model)
         self._world = np.zeros((len(skin.skeleton), 3, 4))
         self._room = np.zeros(self._features.poses.shape[1])
+        self._stiffness = StiffnessDrive(model)
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
         """z (Z,) at parameters p (P,)."""
         p = np.ascontiguousarray(self._parameters.checked(p))
-        z = np.empty(self.size)
-        kernels.skin_carriers(self._tree, self._features, p, self._world, self._room, z)
+        z = np.empty(self.size + self._stiffness.size)
+        kernels.skin_carriers(self._tree, self._features, p, self._world, self._room, z[: self.size])
+        self._stiffness.write(self._room, z[self.size :])
         return z
 
     def pose_weights(self, p: np.ndarray) -> np.ndarray:
@@ -62,6 +66,7 @@ class BlackBoxDrive:
         self._weights = weights[observed]
         self._features = compiled_features(model)
         self._room = np.zeros(self._features.poses.shape[1])
+        self._stiffness = StiffnessDrive(model)
         self._correctives = corrective_places(model, rig)
         self._rest = model.vertices[observed] - self._carried(rig.parameters.rest)[0]
 
@@ -76,13 +81,35 @@ class BlackBoxDrive:
     def __call__(self, p: np.ndarray) -> np.ndarray:
         """z (Z,) at parameters p (P,)."""
         carried, w = self._carried(p)
-        return np.concatenate([(self._rest + carried).ravel(), w])
+        weights = np.empty(self._stiffness.size)
+        self._stiffness.write(self._room, weights)
+        return np.concatenate([(self._rest + carried).ravel(), w, weights])
 
     def pose_weights(self, p: np.ndarray) -> np.ndarray:
         """w (m,) at parameters p (P,)."""
         w = np.empty(len(self._features.matrix))
         kernels.pose_weights(self._features, np.ascontiguousarray(p, dtype=np.float64), self._room, w)
         return w
+
+
+class StiffnessDrive:
+    """Weights of the components of a stiffness map, from the features that pose weights left behind."""
+
+    def __init__(self, model: PoseSpaceModel) -> None:
+        known = model.cubature.stiffness_map
+        self._table: tuple[np.ndarray, ...] | None = None
+        self.size = 0
+        if known is not None:
+            place = {int(feature): place for place, feature in enumerate(feature_order(model)[2])}
+            places = np.array([place[int(column)] for column in known.columns], np.int32)
+            self._table = (places, known.groups, known.lengths, known.samples, known.coefficients)
+            self.size = len(known.components)
+
+    def write(self, features: np.ndarray, out: np.ndarray) -> None:
+        """Write the weights into `out` (k + 1,), or nothing where there is no map."""
+        if self._table is not None:
+            places, groups, lengths, samples, coefficients = self._table
+            write_weights(places, groups, lengths, samples, coefficients, features, out)
 
 
 def observed_vertices(model: PoseSpaceModel) -> np.ndarray:
@@ -121,12 +148,7 @@ def compiled_features(model: PoseSpaceModel) -> kernels.Features:
     """Those features of `model.pose_features` that count."""
     features: PoseFeatures = model.pose_features
     parameters, weights = features.parameters, features.weights
-    turned = set((parameters.quaternions[:, None] + np.arange(4)).ravel().tolist())
-    columns = np.delete(np.arange(len(parameters)), parameters.quaternions + 3)
-    place = {int(parameter): k for k, parameter in enumerate(columns)}
-    scalars = [k for k in place if k not in turned and weights[place[k]] != 0.0]
-    turns = [int(k) for k in parameters.quaternions if weights[place[int(k)] : place[int(k)] + 3].any()]
-    order = [place[k] for k in scalars] + [place[k] + i for k in turns for i in range(3)]
+    scalars, turns, order, place = feature_order(model)
     lengths = np.array([features.size if parameters.units[k] == "m" else 1.0 for k in scalars])
     rests = np.array([parameters.rest[k : k + 4] for k in turns]).reshape(-1, 4)
     return kernels.Features(
@@ -139,6 +161,18 @@ def compiled_features(model: PoseSpaceModel) -> kernels.Features:
         np.ascontiguousarray(model.poses.features[:, order], dtype=np.float64),
         np.ascontiguousarray(model.poses.interpolant.matrix, dtype=np.float64),
     )
+
+
+def feature_order(model: PoseSpaceModel) -> tuple[list[int], list[int], list[int], dict[int, int]]:
+    """Parameters of scalar features and of rotations that count, the features in that order, and all by parameter."""
+    parameters, weights = model.pose_features.parameters, model.pose_features.weights
+    turned = set((parameters.quaternions[:, None] + np.arange(4)).ravel().tolist())
+    columns = np.delete(np.arange(len(parameters)), parameters.quaternions + 3)
+    place = {int(parameter): k for k, parameter in enumerate(columns)}
+    scalars = [k for k in place if k not in turned and weights[place[k]] != 0.0]
+    turns = [int(k) for k in parameters.quaternions if weights[place[int(k)] : place[int(k)] + 3].any()]
+    order = [place[k] for k in scalars] + [place[k] + i for k in turns for i in range(3)]
+    return scalars, turns, order, place
 
 
 def corrective_places(model: PoseSpaceModel, rig: Rig) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from softrig.models.kernels.pose_space_elastic import elasticity
-from softrig.models.kernels.pose_space_tables import EXTERNAL, PROJECTED, Chunks, Memory, Sums
+from softrig.models.kernels.pose_space_tables import EXTERNAL, PROJECTED, REMAINDER, Chunks, Memory, Sums
 
 ENOUGH = 1e-12
 """Residual over loads at which a static equilibrium is one."""
@@ -80,11 +80,13 @@ def reduced_elasticity(
         sums.segments,
         sums.stiffness,
         sums.stiffness_positive,
+        memory.mixing,
         memory.positive,
         memory.correction,
         x,
         True,
         projected,
+        memory.switches[REMAINDER] != 0,
         memory.edges,
         memory.product,
         memory.local,

@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 from softrig.errors import InputError, ModeCountError, require_indices
 from softrig.fem.laws import law_code
 from softrig.models.pose_space_checks import check_model, require_shapes
+from softrig.models.stiffness_map import StiffnessMap
 from softrig.numerics.rbf import BiharmonicWeights
 from softrig.numerics.rotations import quaternion_matrices, quaternions_from_matrices
 from softrig.rig.bones import skin_of
@@ -31,6 +32,8 @@ from softrig.rig.skinning import Skin
 
 REST_CLAMP = 0.2
 """Signed singular values of a rest tet's deformation (neutral → pose) are kept at or above this."""
+WHOLE_BODY = "whole body"
+"""The region of modes that reach everywhere, beside local ones."""
 KINDS = ("skin", "black-box")
 INTERPOLATIONS = ("bind", "world")
 
@@ -110,6 +113,16 @@ class Cubature:
     """(m, r, r) ΔK: what the cubature misses of the stiffness at u = 0, symmetric."""
     inertial_vertices: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
     """(n_s,) int32 black-box: tet vertices whose accelerations stand for all."""
+    stiffness_map: StiffnessMap | None = field(default=None, repr=False)
+    """K̃ at u = 0 of any pose, in place of ΔK: the tets then give only what goes beyond the linear part.
+
+    None: the ΔK of the poses, mixed by w⁺, are added to all of it.
+    """
+
+    @property
+    def linear_parts(self) -> np.ndarray:
+        """(k, r, r) the matrices that `PoseSpaceModel.linear_weights` mixes into K̃ or ΔK."""
+        return self.stiffness_correction if self.stiffness_map is None else self.stiffness_map.components
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,6 +290,20 @@ class PoseSpaceModel:
         blended = (self.tet_rig.weights @ self.bone_matrices(p).reshape(-1, 12)).reshape(-1, 3, 4)
         return np.einsum("nij,nj->ni", blended[:, :, :3], self.vertices + corrections) + blended[:, :, 3]
 
+    def positive_weights(self, p: np.ndarray) -> np.ndarray:
+        """(m,) w⁺ at parameters p (P,): the weights without what is negative, summing to one."""
+        w = np.maximum(self.pose_weights(p), 0.0)
+        return np.asarray(w / w.sum())
+
+    def linear_weights(self, p: np.ndarray) -> np.ndarray:
+        """(k,) weights of `Cubature.linear_parts` at parameters p (P,)."""
+        known = self.cubature.stiffness_map
+        return self.positive_weights(p) if known is None else known.weights(self.pose_features(p))
+
+    def linear_part(self, p: np.ndarray) -> np.ndarray:
+        """(r, r) K̃ at u = 0 of parameters p (P,) by the stiffness map, else ΔK; for coordinates Υq."""
+        return np.tensordot(self.linear_weights(p), self.cubature.linear_parts, axes=1)
+
     def basis_weights(self, p: np.ndarray) -> np.ndarray:
         """(m_b,) weights of the bases: w, or one where there is one basis."""
         return self.pose_weights(p) if len(self.shapes) > 1 else np.ones(1)
@@ -299,7 +326,12 @@ class PoseSpaceModel:
         if count == r:
             return self
         keep = self._most_important(count)
-        cubature = replace(self.cubature, stiffness_correction=_pairs(self.cubature.stiffness_correction, keep))
+        known = self.cubature.stiffness_map
+        cubature = replace(
+            self.cubature,
+            stiffness_correction=_pairs(self.cubature.stiffness_correction, keep),
+            stiffness_map=None if known is None else replace(known, components=_pairs(known.components, keep)),
+        )
         return replace(
             self,
             shapes=np.ascontiguousarray(self.shapes[..., keep]),

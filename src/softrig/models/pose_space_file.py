@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from softrig.errors import InputError
 from softrig.models.pose_space import Cubature, PoseSpaceModel, PoseTable, TetRig
+from softrig.models.stiffness_map import StiffnessMap
 from softrig.rig.protocol import Rig
 from softrig.rig.record import clips_from_record, clips_record, integer_arrays, rig_from_record, rig_record
 
@@ -37,13 +38,14 @@ _PLAIN = (
     "frequencies",
 )
 _CUBATURE = ("tets", "weights", "young", "poisson", "stiffness_correction", "inertial_vertices")
+_STIFFNESS = ("columns", "groups", "lengths", "samples", "coefficients", "components")
 _POSES = ("parameters", "features", "feature_weights")
 _INTEGERS = ("tets", "triangles", "embedding_nodes", "region_of_mode", "gyro_frames", "inertial_vertices", "columns",
-             "starts", "shepard_nodes", "root_sample", "vertices_of_region")  # fmt: skip
+             "groups", "starts", "shepard_nodes", "root_sample", "vertices_of_region")  # fmt: skip
 MOST_ENTRIES = 1 << 28
 """Vertices times modes times poses: a hundred times the largest sensible model; shapes are dense in memory."""
-_SINGLE = ("gyro", "shape_rows")
-"""Stored in single precision: shapes are so by nature, gyroscopic terms are small corrections."""
+_SINGLE = ("gyro", "shape_rows", "components")
+"""Stored in single precision: shapes and stiffness components are so by nature, gyroscopic terms are small."""
 
 
 def tensors_of(model: PoseSpaceModel) -> Arrays:
@@ -54,6 +56,8 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
         arrays["colours"] = model.colours
     arrays |= {f"poses.{name}": getattr(model.poses, name) for name in _POSES}
     arrays |= {f"cubature.{name}": getattr(model.cubature, name) for name in _CUBATURE}
+    if model.cubature.stiffness_map is not None:
+        arrays |= {f"stiffness.{name}": getattr(model.cubature.stiffness_map, name) for name in _STIFFNESS}
     _put_tet_rig(model.tet_rig, arrays)
     for region in range(len(model.region_names)):
         shapes = model.shapes[..., model.region_of_mode == region]
@@ -94,7 +98,9 @@ def model_from_tensors(arrays: Mapping[str, np.ndarray], rig: Rig | None = None)
         colours=arrays.get("colours"),
         shapes=_shapes(arrays, len(regions)),
         region_names=regions,
-        cubature=Cubature(*(arrays[f"cubature.{name}"] for name in _CUBATURE)),
+        cubature=Cubature(
+            **{name: arrays[f"cubature.{name}"] for name in _CUBATURE}, stiffness_map=_stiffness_map(arrays)
+        ),
         clips=clips_from_record(document["clips"], arrays, rig.parameters),
         notes=_notes(document["notes"]),
         size=float(document["size"]),
@@ -129,6 +135,13 @@ def _notes(notes: Any) -> dict[str, Any]:
     if wrong:
         raise InputError(f"notes that should be tables: {', '.join(wrong)}")
     return notes
+
+
+def _stiffness_map(arrays: Mapping[str, np.ndarray]) -> StiffnessMap | None:
+    if "stiffness.components" not in arrays:
+        return None
+    tables = {name: arrays[f"stiffness.{name}"] for name in _STIFFNESS}
+    return StiffnessMap(**(tables | {"components": tables["components"].astype(np.float64)}))
 
 
 def _rig(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], rig: Rig | None) -> Rig:

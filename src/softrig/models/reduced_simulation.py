@@ -105,8 +105,13 @@ class ReducedSimulation:
 
     @property
     def damping(self) -> Rayleigh:
-        """Rayleigh damping."""
+        """Rayleigh damping; assign to change it."""
         return self._damping
+
+    @damping.setter
+    def damping(self, value: Rayleigh) -> None:
+        self._damping = value
+        self._memory[6:8] = value.mass, value.stiffness
 
     @property
     def iterations(self) -> int:

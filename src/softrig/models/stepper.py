@@ -17,7 +17,7 @@ from softrig.models.kernels.pose_space_prepare import place
 from softrig.models.kernels.pose_space_step import step, step_arguments
 from softrig.models.pose_drive import observed_vertices, pose_drive
 from softrig.models.pose_settling import settled_modes
-from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.models.pose_surface import Surface, write_displacements
 from softrig.rig.protocol import Rig
 
@@ -35,6 +35,8 @@ class Snapshot(NamedTuple):
     a: np.ndarray
     pose: np.ndarray
     """(Z,) carrier values of the pose."""
+    mixing: np.ndarray
+    """Weights of the stiffness corrections there."""
     counters: np.ndarray
 
 
@@ -88,7 +90,9 @@ class Stepper:
         switches[tables.EULER] = method == "backward-euler"
         switches[tables.ITERATIONS] = iterations
         switches[tables.KEPT] = kept
+        switches[tables.REMAINDER] = model.cubature.stiffness_map is not None
         self._stiffness_scale = np.ones(len(model.region_names))
+        self._owners: np.ndarray | None = None
         self.damping = damping or Rayleigh()
         self.inertia_scale = inertia_scale
         self.gravity = np.asarray(gravity)
@@ -176,13 +180,20 @@ class Stepper:
         if not (np.isfinite(scales).all() and (scales > 0.0).all()):
             raise InputError("stiffness scales must be positive", np.flatnonzero(~(scales > 0.0)))
         self._stiffness_scale = scales
-        of_tet = scales[pose_space_chunks.owners(model, self._runs)]
+        if self._owners is None:  # a slider asks for it many times a second
+            self._owners = pose_space_chunks.owners(model, self._runs)
+        whole = np.array([name == WHOLE_BODY for name in model.region_names])
+        if whole.any() and not whole.all():
+            # What reaches everywhere is in everything; its own modes are as stiff as the body is on average.
+            scales = np.where(whole, scales[~whole].mean(), scales) * float(scales[whole].prod())
+        of_tet = scales[self._owners]
         self._chunks.scale[:] = of_tet[np.maximum(self._members, 0)]
         # √s on both sides of ΔK: within a region its factor, between two their mean, and it stays semidefinite.
         sides = np.sqrt(scales)[model.region_of_mode]
-        correction = model.cubature.stiffness_correction * np.outer(sides, sides)
-        self._sums.stiffness[:] = layout.packed(correction, self._sums.segments)
-        positive = np.array([layout.positive_part(matrix) for matrix in correction])
+        factors = np.outer(sides, sides)
+        self._sums.stiffness[:] = layout.packed(model.cubature.linear_parts * factors, self._sums.segments)
+        of_poses = model.cubature.stiffness_correction * factors
+        positive = np.array([layout.positive_part(matrix) for matrix in of_poses])
         self._sums.stiffness_positive[:] = layout.packed(positive, self._sums.segments)
 
     # State
@@ -210,13 +221,15 @@ class Stepper:
     def snapshot(self) -> Snapshot:
         """A copy of the state."""
         q, v, a = self._memory.state.copy()
-        return Snapshot(q, v, a, self._memory.pose.copy(), self._memory.counters.copy())
+        memory = self._memory
+        return Snapshot(q, v, a, memory.pose.copy(), memory.mixing.copy(), memory.counters.copy())
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue from `snapshot`, to the last bit."""
         self._memory.state[:] = snapshot.q, snapshot.v, snapshot.a
         self._memory.counters[:] = snapshot.counters
-        self.place(snapshot.pose)
+        tail = snapshot.mixing if self._model.cubature.stiffness_map is not None else np.zeros(0)
+        self.place(np.concatenate([snapshot.pose, tail]))
 
     # Motion
 
@@ -232,7 +245,7 @@ class Stepper:
         """Take carrier values z (Z,) as the pose, at rest, without stepping."""
         carriers, sums, memory = self._carriers, self._sums, self._memory
         place(
-            self._checked(z),
+            self._taken(z),
             carriers.skin,
             carriers.sample,
             carriers.arms,
@@ -252,13 +265,23 @@ class Stepper:
 
     def step(self, z: np.ndarray, zdot: np.ndarray, zddot: np.ndarray) -> None:
         """One step of 1/rate seconds that ends at carrier values z (Z,) with rates zdot, 1/s, and zddot, 1/s²."""
-        step(self._checked(z), self._checked(zdot), self._checked(zddot), True, *self._arguments)
+        step(self._taken(z), self._checked(zdot), self._checked(zddot), True, *self._arguments)
 
     def _checked(self, z: np.ndarray) -> np.ndarray:
+        """The carrier values that the compiled step reads: all but the weights of the stiffness map."""
         z = np.ascontiguousarray(z, dtype=np.float64)
-        if z.shape != self._memory.pose.shape:
-            raise InputError(f"this model has {len(self._memory.pose)} carrier values, not {z.shape}")
-        return z
+        count = len(self._memory.pose)
+        whole = count if self._model.cubature.stiffness_map is None else count + len(self._memory.mixing)
+        if z.shape != (whole,):
+            raise InputError(f"this model has {whole} carrier values, not {z.shape}")
+        return z[:count]
+
+    def _taken(self, z: np.ndarray) -> np.ndarray:
+        """The same, and the weights of the stiffness map are taken to be those of z."""
+        read = self._checked(z)
+        if self._model.cubature.stiffness_map is not None:
+            self._memory.mixing[:] = z[len(read) :]
+        return read
 
     def settle(self, z: np.ndarray, iterations: int = 50) -> float:
         """Static equilibrium at carrier values z (Z,) under gravity, wind and loads; rates become zero.
@@ -266,7 +289,7 @@ class Stepper:
         Newton from q = 0, with positive semidefinite Hessians where the exact ones fail and halved steps until the
         residual falls. Returns what is left of the residual, over the loads: below 1e-9 where it converged.
         """
-        z = self._checked(z)
+        z = self._taken(z)
         still = np.zeros_like(z)
         step(z, still, still, False, *self._arguments)
         return settled_modes(self._sums, self._chunks, self._memory, iterations)

@@ -41,7 +41,16 @@ def model_simulation(model: PoseSpaceModel, **options: object) -> Simulation:
     ratio = model.notes.get("damping ratio")
     if isinstance(ratio, int | float):
         chosen["damping"] = Damping(float(ratio))
-    return Simulation(model, **(chosen | options))  # type: ignore[arg-type]
+    if settings.get("modes") is not None:
+        chosen["modes"] = min(int(settings["modes"]), model.mode_count)
+    simulation = Simulation(model, **(chosen | options))  # type: ignore[arg-type]
+    # Regions that a later build no longer has are of no consequence.
+    scales = settings.get("stiffness", {})
+    if any(name in scales for name in model.region_names):
+        simulation.stepper.stiffness_scale = np.array([float(scales.get(name, 1.0)) for name in model.region_names])
+    if "wind" in settings:
+        simulation.wind = np.array(settings["wind"], dtype=np.float64)
+    return simulation
 
 
 def chosen_clips(model: PoseSpaceModel, names: Sequence[str]) -> tuple[Clip, ...]:
@@ -68,11 +77,13 @@ def bake(
     loop: bool | None = None,
     options: GlbOptions | None = None,
     progress: Progress | None = None,
+    simulate: Callable[[PoseSpaceModel, float], Simulation] | None = None,
 ) -> list[Baked]:
     """Simulate clips of `model` and write each: to `output` if it is a file, else into that folder as `<clip><ending>`.
 
-    `character`: the one the model was built from. `loop`: whether the motion closes; None: where the clip loops. A clip
-    that fails is reported and does not stop the others.
+    `character`: the one the model was built from. `loop`: whether the motion closes; None: where the clip loops.
+    `simulate`: makes the simulation of a model at some frames a second; by default with the settings it was built with.
+    A clip that fails is reported and does not stop the others.
     """
     require_same_character(model, character)
     wanted = chosen_clips(model, clips)
@@ -86,7 +97,8 @@ def bake(
     for index, (clip, path) in enumerate(zip(wanted, paths, strict=True)):
         tell = None if progress is None else _part(progress, index, len(wanted))
         closes = clip.looping if loop is None else loop
-        results.append(_bake_one(model, character, clip, path, fps, closes, options, tell))
+        make = simulate or (lambda model, fps: model_simulation(model, fps=fps))
+        results.append(_bake_one(model, character, clip, path, fps, closes, options, tell, make))
     return results
 
 
@@ -99,9 +111,10 @@ def _bake_one(
     loop: bool,
     options: GlbOptions | None,
     progress: Progress | None,
+    simulate: Callable[[PoseSpaceModel, float], Simulation],
 ) -> Baked:
     try:
-        simulation = model_simulation(model, fps=fps)
+        simulation = simulate(model, fps)
         made: Bake = simulation.bake(clip, fps, loop=loop, plain=True, progress=progress)
         times, vertices = made.times, made.vertices
         if loop:

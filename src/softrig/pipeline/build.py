@@ -55,8 +55,8 @@ def build(
     """The pose-space model of `character`, by the decisions of `project` (sensible ones by default).
 
     `recipe="paper"` takes the choices PSSD prints instead of ours. `cache`: a folder for finished stages; what a change
-    does not touch is taken from there. `folder`: where the project's sculpts lie. `jobs`: worker processes, all cores
-    by default; `cluster`: the address of a dask scheduler instead.
+    does not touch is taken from there. `folder`: where the project's sculpts and maps lie. `jobs`: worker processes,
+    all cores by default; `cluster`: the address of a dask scheduler instead.
     """
     return build_parts(
         character, project, recipe=recipe, cache=cache, folder=folder, jobs=jobs, cluster=cluster, stage=stage
@@ -82,12 +82,12 @@ def build_parts(
     with workers(jobs, cluster) as count:
         bones = bones_of(character)
         with stage("Filling with tets") as update:
-            flesh = make_flesh(character, project, stages, update)
+            flesh = make_flesh(character, project, stages, update, folder=folder)
         with stage("Fitting the poses") as update:
             posing = pose_character(
                 character, flesh, project, stages, bones=bones, folder=folder, jobs=count, progress=update
             )
-        fabric = make_fabric(character, flesh, posing, project)
+        fabric = make_fabric(character, flesh, posing, project, folder=folder)
         with stage("Finding shapes") as update:
             shapes = make_shapes(character, flesh, posing, fabric, project, stages, jobs=count, progress=update)
         with stage("Reducing forces") as update:

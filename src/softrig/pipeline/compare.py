@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,25 +12,13 @@ from softrig.models.moving import FullSimulation
 from softrig.models.pose_space import Cubature, PoseSpaceModel
 from softrig.models.stepper import Stepper
 from softrig.pipeline.build import Built
+from softrig.pipeline.motion import carrier_steps
 from softrig.simulation.damping import Damping
-from softrig.simulation.timeline import Timeline
 
 Progress = Callable[[int, int], None]
-Carriers = Callable[[np.ndarray], np.ndarray]
 
 RATE = 180.0
 """Inner steps a second of both."""
-
-
-def carrier_steps(
-    carriers: Carriers, poses: np.ndarray, fps: float, rate: float, *, newmark: bool = True
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """z, ż, z̈ at every inner step of a motion: poses (f, P) at `fps`, as a simulation sees them."""
-    first = carriers(poses[0])
-    timeline = Timeline(len(first), rate, lead=newmark)
-    timeline.restart(first)
-    for pose in poses[1:]:
-        yield from timeline.frame(carriers(pose), 1.0 / fps)
 
 
 def reduced_trajectory(

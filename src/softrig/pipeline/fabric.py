@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from softrig.errors import InputError
-from softrig.pipeline.flesh import Flesh, paint_map
+from softrig.pipeline.flesh import Flesh
+from softrig.pipeline.maps import paint_map
 from softrig.pipeline.posing import Posing
 from softrig.poses.materials import PRESETS, painted_field, stiffness_from_softness
 from softrig.project import PoseMaterial, Project
@@ -28,8 +30,13 @@ class Fabric:
     damping_ratio: float
 
 
-def make_fabric(character: Character, flesh: Flesh, posing: Posing, project: Project) -> Fabric:
-    """The project's material at every pose; a pose without its own is like the others."""
+def make_fabric(
+    character: Character, flesh: Flesh, posing: Posing, project: Project, *, folder: Path | None = None
+) -> Fabric:
+    """The project's material at every pose; a pose without its own is like the others.
+
+    `folder`: where maps painted into files lie.
+    """
     settings = project.material
     preset = PRESETS[settings.preset]
     unknown = [name for name in settings.poses if name not in posing.table.names]
@@ -41,7 +48,7 @@ def make_fabric(character: Character, flesh: Flesh, posing: Posing, project: Pro
         own = settings.poses.get(name, PoseMaterial())
         base = _first(own.young, settings.young, preset.young)
         ratio = _first(own.poisson, settings.poisson, preset.poisson)
-        young.append(base * _stiffening(character, flesh, project, own))
+        young.append(base * _stiffening(character, flesh, project, own, folder))
         poisson.append(np.full(len(flesh.mesh.elements), ratio))
     wanted = project.simulation.damping_ratio
     return Fabric(
@@ -57,16 +64,18 @@ def _first(*values: float | None) -> float:
     return next(float(value) for value in values if value is not None)
 
 
-def _stiffening(character: Character, flesh: Flesh, project: Project, own: PoseMaterial) -> np.ndarray:
+def _stiffening(
+    character: Character, flesh: Flesh, project: Project, own: PoseMaterial, folder: Path | None
+) -> np.ndarray:
     """(e,) what the painted maps multiply Young's modulus with."""
     factor = np.ones(len(flesh.mesh.elements))
     soft = own.softness_map or project.material.softness_map
     if soft is not None:
-        paint = stiffness_from_softness(paint_map(character, soft)[flesh.soft_vertices])
+        paint = stiffness_from_softness(paint_map(character, soft, folder)[flesh.soft_vertices])
         factor = factor * painted_field(flesh.mesh, flesh.soft_embedding, paint, smoothing=project.material.smoothing)
     stiff = own.stiffness_map or project.material.stiffness_map
     if stiff is not None:
         most = (own if own.stiffness_map else project.material).stiffness_range
-        paint = most ** np.clip(paint_map(character, stiff)[flesh.soft_vertices], 0.0, 1.0)
+        paint = most ** np.clip(paint_map(character, stiff, folder)[flesh.soft_vertices], 0.0, 1.0)
         factor = factor * painted_field(flesh.mesh, flesh.soft_embedding, paint, smoothing=project.material.smoothing)
     return factor

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from softrig.fem.meshes import VolumeMesh
 from softrig.meshing.bones import fixed_vertices
 from softrig.meshing.embedding import embed_points
 from softrig.pipeline.cache import Arrays, StageCache, content_hash
+from softrig.pipeline.maps import paint_map
 from softrig.poses.materials import held_by_softness
 from softrig.project import Project
 from softrig.rig.character import Character
@@ -57,8 +59,18 @@ def prepared_character(character: Character, project: Project) -> Character:
     return character.with_roles(project.parts) if project.parts else character
 
 
-def make_flesh(character: Character, project: Project, cache: StageCache, progress: Progress | None = None) -> Flesh:
-    """Fill the soft parts with tets, fix what is on the bones, and hang the surface on it."""
+def make_flesh(
+    character: Character,
+    project: Project,
+    cache: StageCache,
+    progress: Progress | None = None,
+    *,
+    folder: Path | None = None,
+) -> Flesh:
+    """Fill the soft parts with tets, fix what is on the bones, and hang the surface on it.
+
+    `folder`: where maps painted into files lie.
+    """
     roles = [[part.role, part.vertices.start, part.vertices.stop, part.triangles.start] for part in character.parts]
     key = content_hash(
         character.rest_positions, character.triangles, roles, _segments(character), project.fingerprint("mesh")
@@ -66,7 +78,7 @@ def make_flesh(character: Character, project: Project, cache: StageCache, progre
     arrays = cache.get("flesh", key, lambda: _meshed(character, project, progress))
     mesh = VolumeMesh(arrays["vertices"], arrays["tets"], np.zeros(len(arrays["tets"]), np.int32), ("body",))
     soft = Embedding(arrays["soft_nodes"], arrays["soft_weights"])
-    fixed = arrays["held"].astype(bool) | _painted(character, project, arrays, soft, mesh)
+    fixed = arrays["held"].astype(bool) | _painted(character, project, arrays, soft, mesh, folder)
     if fixed.all():
         raise InputError(
             f"'{character.name}': every tet vertex is on a bone or painted 0: nothing can move; use more tets"
@@ -158,17 +170,14 @@ def _depth(mesh: VolumeMesh) -> np.ndarray:
 
 
 def _painted(
-    character: Character, project: Project, arrays: Arrays, embedding: Embedding, mesh: VolumeMesh
+    character: Character,
+    project: Project,
+    arrays: Arrays,
+    embedding: Embedding,
+    mesh: VolumeMesh,
+    folder: Path | None,
 ) -> np.ndarray:
     name = project.material.softness_map
     if name is None:
         return np.zeros(len(mesh.vertices), bool)
-    return held_by_softness(mesh, embedding, paint_map(character, name)[arrays["soft_vertices"]])
-
-
-def paint_map(character: Character, name: str) -> np.ndarray:
-    """(n̄,) the painted map called `name`."""
-    if name not in character.maps:
-        known = ", ".join(f"'{known}'" for known in character.maps) or "none"
-        raise InputError(f"'{character.name}' has no painted map '{name}'; its maps: {known}")
-    return np.asarray(character.maps[name], np.float64)
+    return held_by_softness(mesh, embedding, paint_map(character, name, folder)[arrays["soft_vertices"]])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from softrig.forces.cubature import CubatureErrors, cubature_errors, train_cubature
 from softrig.forces.projection import (
-    PoseElasticity,
     carried_areas,
     gyro_groups,
     gyro_matrices,
@@ -19,12 +18,15 @@ from softrig.forces.projection import (
 from softrig.forces.samples import pose_samples
 from softrig.models.pose_space import Cubature, PoseSpaceModel
 from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
+from softrig.pipeline.elasticity import mixed_elasticity, pose_elasticity
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
 from softrig.pipeline.inertia import Inertia, make_inertia
 from softrig.pipeline.parallel import Progress
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.shapes import Shapes, pose_loads
+from softrig.pipeline.stiffness import contact_stiffness, with_stiffness_map
+from softrig.pipeline.unreduced import unreduced_model
 from softrig.project import Project
 from softrig.rig.character import Character
 
@@ -50,25 +52,12 @@ def reduce_forces(
     areas = carried_areas(
         character.rest_positions, character.triangles, flesh.nodes, flesh.weights, len(flesh.mesh.vertices)
     )
+    contact = contact_stiffness(flesh, fabric, shapes, rotations)
     bones = posing.bones
     parents = bones.parents if posing.bind and bones is not None else np.full(1, -1)
     gyro_frames, group_weights = gyro_groups(posing.frame_weights, mass, parents)
-    model = PoseSpaceModel(
-        name=character.name,
-        law=fabric.law,
-        rig=posing.rig,
-        corrective=posing.corrective,
-        poses=posing.table,
-        tet_rig=posing.tet_rig,
-        interpolation="bind" if posing.bind else "world",
-        vertices=flesh.mesh.vertices,
-        tets=flesh.mesh.elements,
-        fixed=flesh.fixed,
-        vertex_mass=mass,
-        triangles=character.triangles,
-        colours=character.colours,
-        embedding_nodes=flesh.nodes,
-        embedding_weights=flesh.weights,
+    model = replace(
+        unreduced_model(character, flesh, posing, fabric),
         shapes=shapes.shapes,
         region_of_mode=shapes.region_of_mode,
         region_names=shapes.region_names,
@@ -82,16 +71,13 @@ def reduce_forces(
             trained["weights"],
             fabric.young[:, trained["tets"]],
             fabric.poisson[:, trained["tets"]],
-            trained["correction"],
+            trained["correction"] + contact,
             inertia.vertices,
         ),
         modes_order=shapes.sigma,
         frequencies=shapes.frequencies,
-        clips=tuple(
-            clip if posing.rig is character.rig else clip.placed(posing.rig.parameters) for clip in character.clips
-        ),
-        size=character.size,
     )
+    model = with_stiffness_map(model, flesh, posing, fabric, contact, project, cache)
     notes = _notes(model, posing, fabric, shapes, text_value(trained["report"]), inertia, project)
     model.notes.update(notes)
     return model
@@ -162,22 +148,6 @@ def _cubature(
     return cache.get("cubature", key, make)
 
 
-def pose_elasticity(
-    flesh: Flesh, fabric: Fabric, positions: np.ndarray, pose: int, shapes: np.ndarray
-) -> PoseElasticity:
-    """Exact reduced elasticity with the material of `pose`."""
-    return PoseElasticity(
-        positions,
-        flesh.mesh.elements,
-        flesh.fixed,
-        fabric.law,
-        fabric.young[pose],
-        fabric.poisson[pose],
-        shapes,
-        neutral=flesh.mesh.vertices,
-    )
-
-
 def _turned(rotations: np.ndarray, shapes: np.ndarray, pose: int) -> np.ndarray:
     """(n, 3, r) shapes of a pose in the world."""
     own = shapes[pose if len(shapes) > 1 else 0]
@@ -192,16 +162,14 @@ def between_poses_errors(
     model: PoseSpaceModel, flesh: Flesh, posing: Posing, fabric: Fabric, p: np.ndarray, *, seed: int = 0
 ) -> CubatureErrors:
     """Errors of the cubature at any pose p (P,), with interpolated shapes, weights and materials, on unseen samples."""
-    w = np.maximum(model.pose_weights(p), 0.0)
-    w /= w.sum()
-    scaled = np.tensordot(model.basis_weights(p), model.shapes, axes=1) * model.mode_scales(p)
-    shapes = np.einsum("nij,njk->nik", model.vertex_rotations(p), scaled, optimize=True)
-    mixed = Fabric(fabric.law, fabric.density, (w @ fabric.young)[None], (w @ fabric.poisson)[None], 0.0)
-    exact = pose_elasticity(flesh, mixed, model.tet_rest(p), 0, shapes)
+    w = model.positive_weights(p)
+    exact = mixed_elasticity(model, flesh, fabric, p, scales=model.mode_scales(p))
     loads = pose_loads(posing, flesh, int(w.argmax()))
     samples = pose_samples(exact, model.vertex_mass, loads, _size(flesh), UNSEEN, np.random.default_rng([seed, 77]))
     scale = model.mode_scales(p)
-    correction = np.tensordot(w, model.cubature.stiffness_correction, axes=1) * scale[:, None] * scale
+    correction = model.linear_part(p) * scale[:, None] * scale
+    if model.cubature.stiffness_map is not None:
+        correction -= exact.cubature_stiffness(np.zeros(exact.modes), model.cubature.tets, w @ model.cubature.weights)
     return cubature_errors(exact, model.cubature.tets, w @ model.cubature.weights, correction, samples)
 
 

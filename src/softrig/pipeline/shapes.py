@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ from softrig.bases.localised import (
     BoneRegions,
     RegionalBasis,
     basis_of_regions,
+    completed_basis,
+    leading_fields,
     log_size_counts,
     paper_regional_samples,
     regional_basis,
@@ -32,6 +34,7 @@ from softrig.errors import InputError
 from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
 from softrig.models.full import FullBody
+from softrig.models.pose_space import WHOLE_BODY
 from softrig.numerics.null_space import null_space
 from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
 from softrig.pipeline.fabric import Fabric
@@ -39,12 +42,18 @@ from softrig.pipeline.flesh import Flesh
 from softrig.pipeline.parallel import Progress, cached_each
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.regions import make_regions
+from softrig.pipeline.rehearsal import rehearse
+from softrig.pipeline.unreduced import unreduced_model
 from softrig.poses.contact import self_contacts
 from softrig.project import Project
 from softrig.rig.character import Character
+from softrig.simulation.damping import Damping
 
 FREQUENCIES = 6
 """So many of the lowest frequencies are kept of each pose."""
+REHEARSED = 0.35
+"""Share of the modes that come from a rehearsal. More follow the clips still closer, but reach everywhere and cost
+time, and leave fewer for what was not rehearsed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +70,8 @@ class Shapes:
     """(m, k) hertz."""
     loads: tuple[np.ndarray, ...]
     """Of each pose (n, 3, L), m/s²."""
+    contacts: tuple[csr_array, ...]
+    """Of each pose (c, 3·free): what the contacts hold still."""
     notes: dict[str, Any]
 
 
@@ -129,24 +140,29 @@ def make_shapes(
     tasks = [_task(i, flesh, posing, fabric, project, regions, loads[i]) for i in range(len(loads))]
     keys = [content_hash({name: getattr(task, name) for name in task.__dataclass_fields__}) for task in tasks]
     found = cached_each(cache, "samples", keys, pose_samples, tasks, jobs, progress)
-    basis = _regional(found, posing, flesh, fabric, regions, project)
+    frequencies = np.stack([arrays["frequencies"] for arrays in found])
+    lived = _rehearsed(character, flesh, posing, fabric, frequencies, project, cache, jobs, progress)
+    basis = _regional(found, lived, posing, flesh, fabric, regions, project)
+    names = regions.names if not lived or len(regions.names) == 1 else (*regions.names, WHOLE_BODY)
     shapes, angles = _aligned(basis, posing, flesh, fabric)
-    shapes = _between_poses(shapes, basis, flesh, project)
     shapes = shapes.astype(np.float32).astype(np.float64)
     notes = [text_value(arrays["notes"]) for arrays in found]
     return Shapes(
         shapes=shapes,
         region_of_mode=basis.region_of_mode,
-        region_names=regions.names,
+        region_names=names,
         sigma=basis.sigma,
-        frequencies=np.stack([arrays["frequencies"] for arrays in found]),
+        frequencies=frequencies,
         loads=loads,
+        contacts=tuple(_contact_rows(arrays, flesh) for arrays in found),
         notes={
             "contacts": [note["contacts"] for note in notes],
+            "contact vertices": [note.get("vertices", []) for note in notes],
             "penetration": [note["penetration"] for note in notes],
             "subspace angles": np.degrees(angles).tolist(),
+            "rehearsed shapes": [fields.shape[2] for fields in lived],
             "tree": [list(edge) for edge in alignment_tree(posing.table.features)],
-            "modes of regions": np.bincount(basis.region_of_mode, minlength=len(regions.names)).tolist(),
+            "modes of regions": np.bincount(basis.region_of_mode, minlength=len(names)).tolist(),
             "compliance": text_value(_compliance(tasks, keys, shapes, posing, flesh, cache)["shares"]),
         },
     )
@@ -208,6 +224,9 @@ def pose_samples(task: PoseTask) -> Arrays:
     modes = constrained_modes(body, min(FREQUENCIES, body.size), kernel)
     frequencies = np.sqrt(np.maximum(modes.eigenvalues, 0.0)) / (2.0 * np.pi)
     arrays: Arrays = {"frequencies": frequencies, "notes": text_array(told)}
+    if rows is not None:
+        held = csr_array(rows)
+        arrays |= {"contact.values": held.data, "contact.columns": held.indices, "contact.starts": held.indptr}
     if task.recipe == "load":
         samples = load_samples(body, task.loads, derivatives=task.derivatives, null_space=kernel, metric=task.metric)
         arrays["fields"] = body.expand(samples.fields)
@@ -221,9 +240,9 @@ def pose_samples(task: PoseTask) -> Arrays:
     return arrays
 
 
-def _contacts(task: PoseTask, body: FullBody) -> tuple[csr_array | None, csr_array | None, dict[str, float]]:
+def _contacts(task: PoseTask, body: FullBody) -> tuple[csr_array | None, csr_array | None, dict[str, Any]]:
     """Constraint rows and their null space at a pose that touches itself (PSSD §6)."""
-    nothing: dict[str, float] = {"contacts": 0, "penetration": 0.0}
+    nothing: dict[str, Any] = {"contacts": 0, "penetration": 0.0, "vertices": []}
     if not task.contact:
         return None, None, nothing
     contacts = self_contacts(body.mesh, task.posed, task.vertices)
@@ -231,22 +250,72 @@ def _contacts(task: PoseTask, body: FullBody) -> tuple[csr_array | None, csr_arr
     if not moving.any():
         return None, None, nothing
     rows = constraint_rows(contacts, body.free)
-    return rows, null_space(rows), {"contacts": int(moving.sum()), "penetration": contacts.deepest}
+    found = contacts.vertices[moving]
+    told = {"contacts": len(found), "penetration": contacts.deepest, "vertices": found.tolist()}
+    return rows, null_space(rows), told
+
+
+def _contact_rows(arrays: Arrays, flesh: Flesh) -> csr_array:
+    """(c, 3·free) what the contacts of a pose hold still; no rows where nothing touches."""
+    width = 3 * int((~flesh.fixed).sum())
+    if "contact.values" not in arrays:
+        return csr_array((0, width))
+    parts = arrays["contact.values"], arrays["contact.columns"], arrays["contact.starts"]
+    return csr_array(parts, shape=(len(parts[2]) - 1, width))
+
+
+def _rehearsed(
+    character: Character,
+    flesh: Flesh,
+    posing: Posing,
+    fabric: Fabric,
+    frequencies: np.ndarray,
+    project: Project,
+    cache: StageCache,
+    jobs: int,
+    progress: Progress | None,
+) -> list[np.ndarray]:
+    """Shapes (n, 3, k) that the full body takes in the clips, by part; none without clips or where none are wanted."""
+    seconds = project.basis.rehearsal
+    if project.basis.recipe == "paper" or seconds == 0.0 or not character.clips:
+        return []
+    model = replace(unreduced_model(character, flesh, posing, fabric), frequencies=frequencies)
+    damping = Damping(fabric.damping_ratio).rayleigh(model)
+    return rehearse(model, fabric, damping, seconds, cache, jobs=jobs, progress=progress)
 
 
 def _regional(
-    found: list[Arrays], posing: Posing, flesh: Flesh, fabric: Fabric, regions: BoneRegions, project: Project
+    found: list[Arrays],
+    lived: list[np.ndarray],
+    posing: Posing,
+    flesh: Flesh,
+    fabric: Fabric,
+    regions: BoneRegions,
+    project: Project,
 ) -> RegionalBasis:
-    mass, size = fabric.density * flesh.unit_mass, project.basis.modes
+    """The bases: a share of the modes from what was rehearsed, if anything was, the others from the poses' samples."""
+    mass, size, weights = fabric.density * flesh.unit_mass, project.basis.modes, posing.tet_rig.weights
     minimum = max(1, min(4, size // (2 * len(regions.names))))
     turned = [_unturned(arrays, posing, flesh, i) for i, arrays in enumerate(found)]
-    weights = posing.tet_rig.weights
-    if "fields" in found[0]:
-        metric = None if weights is None or project.basis.recipe == "paper" else bone_mass_metric(weights, mass)
-        samples = [fields["fields"] for fields in turned]
+    if project.basis.between_poses == "neutral":
+        turned = turned[:1]
+    if "fields" not in found[0]:
+        apart = [[fields[f"fields.{region}"] for region in range(len(regions.names))] for fields in turned]
+        counts = log_size_counts(regions.weights, size, minimum=minimum)
+        if project.basis.between_poses == "pooled":
+            apart = [[np.concatenate(fields, axis=2) for fields in zip(*apart, strict=True)]]
+        return basis_of_regions(apart, mass, size, counts=counts)
+    metric = None if weights is None or project.basis.recipe == "paper" else bone_mass_metric(weights, mass)
+    samples = [fields["fields"] for fields in turned]
+    if project.basis.between_poses == "pooled":
+        measure = mass if metric is None else mass * metric
+        samples = [np.concatenate([leading_fields(fields, measure, 2 * size) for fields in samples], axis=2)]
+    if not lived:
         return regional_basis(samples, regions.weights, mass, size, minimum=minimum, metric=metric)
-    apart = [[fields[f"fields.{region}"] for region in range(len(regions.names))] for fields in turned]
-    return basis_of_regions(apart, mass, size, counts=log_size_counts(regions.weights, size, minimum=minimum))
+    shapes = np.concatenate(lived, axis=2)
+    return completed_basis(
+        shapes, round(REHEARSED * size), samples, regions.weights, mass, size, minimum=min(minimum, 2), metric=metric
+    )
 
 
 def _unturned(arrays: Arrays, posing: Posing, flesh: Flesh, index: int) -> Arrays:
@@ -261,7 +330,12 @@ def _unturned(arrays: Arrays, posing: Posing, flesh: Flesh, index: int) -> Array
 
 
 def _aligned(basis: RegionalBasis, posing: Posing, flesh: Flesh, fabric: Fabric) -> tuple[np.ndarray, np.ndarray]:
-    """Bases turned to match over the tree of poses; in the world also un-rotated by the local rotations (Eq. 13)."""
+    """Bases turned to match over the tree of poses; in the world also un-rotated by the local rotations (Eq. 13).
+
+    One basis for all poses needs no alignment.
+    """
+    if len(basis.shapes) == 1:
+        return np.stack(basis.shapes), np.zeros((0, 0))
     tree = alignment_tree(posing.table.features)
     rotations = None
     if not posing.bind:
@@ -273,23 +347,6 @@ def _aligned(basis: RegionalBasis, posing: Posing, flesh: Flesh, fabric: Fabric)
         rotations = [rotations_between(turned[i], turned[j], flesh.mesh.elements) for i, j in tree]
     mass = fabric.density * flesh.unit_mass
     return align(np.stack(basis.shapes), mass, basis.region_of_mode, tree, rotations)
-
-
-def _between_poses(shapes: np.ndarray, basis: RegionalBasis, flesh: Flesh, project: Project) -> np.ndarray:
-    """(m or 1, n, 3, r): all bases, the neutral one, or the principal components of all."""
-    wanted = project.basis.between_poses
-    if wanted == "interpolated" or len(shapes) == 1:
-        return shapes
-    if wanted == "neutral":
-        return shapes[:1]
-    regions = int(basis.region_of_mode.max()) + 1
-    stacked = np.concatenate(list(shapes), axis=2)
-    owner = np.tile(basis.region_of_mode, len(shapes))
-    weight = np.tile(basis.sigma, len(shapes))
-    samples = [[(stacked * weight)[:, :, owner == region] for region in range(regions)]]
-    counts = np.bincount(basis.region_of_mode, minlength=regions).tolist()
-    pooled = basis_of_regions(samples, flesh.unit_mass, len(basis.region_of_mode), counts=counts)
-    return np.stack(pooled.shapes)
 
 
 def _compliance(

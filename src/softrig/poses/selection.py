@@ -87,12 +87,20 @@ def farthest_poses(
     held = measure(np.stack([pose.parameters for pose in chosen]))
     _require_different(chosen, held)
     if frames:
-        gaps = np.min([np.linalg.norm(features - row, axis=1) for row in held], axis=0)
-        while len(chosen) < count and gaps.max() > near * reach and gaps.max() > 0.0:
-            best = int(gaps.argmax())
-            chosen.append(frames[best])
-            gaps = np.minimum(gaps, np.linalg.norm(features - features[best], axis=1))
+        found = farthest_points(features, held, count - len(chosen), near * reach)
+        chosen += [frames[index] for index in found]
     return unique_names(pose.name for pose in chosen), np.stack([pose.parameters for pose in chosen])
+
+
+def farthest_points(features: np.ndarray, held: np.ndarray, count: int, near: float) -> list[int]:
+    """At most `count` of features (k, F), each the farthest from `held` (h, F) and those before, beyond `near`."""
+    chosen: list[int] = []
+    gaps = np.min([np.linalg.norm(features - row, axis=1) for row in held], axis=0)
+    while len(chosen) < count and gaps.max() > max(near, 0.0):
+        best = int(gaps.argmax())
+        chosen.append(best)
+        gaps = np.minimum(gaps, np.linalg.norm(features - features[best], axis=1))
+    return chosen
 
 
 def suggest_poses(

@@ -26,7 +26,8 @@ class Jumps:
     def __init__(self, model: PoseSpaceModel) -> None:
         self._size = model.size
         self._bones: np.ndarray | None = None
-        self._points = -len(model.poses)
+        known = model.cubature.stiffness_map
+        self._points = -len(model.poses) - (0 if known is None else len(known.components))
         if model.tet_rig.kind == "skin":
             assert model.tet_rig.weights is not None
             carried = model.tet_rig.weights.T.multiply(model.vertex_mass).tocsr()

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from softrig.dynamics import require_step
-from softrig.errors import InputError, NotFiniteError, StepSizeError
+from softrig.errors import InputError, NotFiniteError, StepSizeError, require_finite, require_indices
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stepper import Stepper
 from softrig.rig.clip import Clip
@@ -154,9 +154,23 @@ class Simulation:
         if not self._colliders:
             self.stepper.point_loads(*self._pull_loads)
 
+    @property
+    def pulls(self) -> tuple[Pull, ...]:
+        """The pulls that act now, in the order in which they began."""
+        return tuple(self._pulls)
+
     def pull(self, vertex: int, force: np.ndarray, radius: float | None = None) -> Pull:
         """Pull at a surface vertex with `force` (3,) newton, spread over `radius` metres (None: a hand's width)."""
-        pull = Pull(*patch(self.model, vertex, radius), np.asarray(force), self._pull_changed)
+        return self.pull_tets(*patch(self.model, vertex, radius), force)
+
+    def pull_tets(self, vertices: np.ndarray, shares: np.ndarray, force: np.ndarray) -> Pull:
+        """Pull at tet vertices (k,) with their `shares` (k,) of `force` (3,) newton."""
+        chosen = require_indices(vertices, len(self.model.vertices), "pulled tet vertices").astype(np.int32)
+        weights = np.array(shares, dtype=np.float64)
+        if weights.shape != chosen.shape:
+            raise InputError(f"{len(chosen)} pulled tet vertices need as many shares, not {weights.shape}")
+        require_finite(weights, "shares of a pull")
+        pull = Pull(chosen, weights, np.asarray(force), self._pull_changed)
         self._pull_changed(pull, True)
         return pull
 
@@ -174,6 +188,11 @@ class Simulation:
         forces = [np.zeros((0, 3)), *(each.forces() for each in self._pulls)]
         self._pull_loads = np.concatenate(vertices), np.concatenate(forces)
         self.stepper.point_loads(*self._pull_loads)
+
+    @property
+    def next_frame(self) -> Literal["first", "cut", "on"]:
+        """What the next frame will be: the first of all, one after a cut, or one that goes on."""
+        return "first" if not self._started else "cut" if self._cut else "on"
 
     def cut(self) -> None:
         """The next frame is a cut: whatever the pose does there, the flesh is not kicked."""

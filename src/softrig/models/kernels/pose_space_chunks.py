@@ -8,7 +8,7 @@ from softrig.fem.laws import law_code
 from softrig.models.kernels.pose_space_elements import LANES
 from softrig.models.kernels.pose_space_layout import cubature_runs, run_columns
 from softrig.models.kernels.pose_space_tables import BoneRuns, Chunks
-from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 
 
 def chunk_cost(columns: float) -> float:
@@ -136,9 +136,11 @@ def _arrays(
 
 
 def owners(model: PoseSpaceModel, runs: np.ndarray) -> np.ndarray:
-    """(c,) the region (a number in `region_names`) whose shapes move each cubature tet most."""
+    """(c,) the region (a number in `region_names`) whose shapes move each cubature tet most; a local one if any."""
     corners = model.tets[model.cubature.tets]
     squares = (model.shapes**2).sum(axis=(0, 2))
     of_vertex = np.add.reduceat(squares, runs[:-1], axis=1)
     regions = model.region_of_mode[runs[:-1]]
-    return regions[of_vertex[corners].sum(axis=1).argmax(axis=1)]
+    local = np.array([model.region_names[region] != WHOLE_BODY for region in regions])
+    shares = of_vertex[corners].sum(axis=1)
+    return regions[np.where(local | ~local.any(), shares, -1.0).argmax(axis=1)]

@@ -92,11 +92,8 @@ def bone_matrices(tree: Tree, world: np.ndarray, out: np.ndarray) -> None:
 
 @njit(cache=True)
 def pose_weights(features: Features, p: np.ndarray, room: np.ndarray, w: np.ndarray) -> None:
-    """Write the pose weights (m,) at parameters p (Eq. 2); `room` holds as many numbers as there are features."""
+    """Write the pose weights (m,) at parameters p (Eq. 2), and the features there into `room`."""
     m = w.shape[0]
-    if m == 1:
-        w[0] = 1.0
-        return
     count = features.scalars.shape[0]
     for k in range(count):
         room[k] = (p[features.scalars[k]] - features.rests[k]) * features.factors[k]
@@ -104,6 +101,9 @@ def pose_weights(features: Features, p: np.ndarray, room: np.ndarray, w: np.ndar
         _rotation_vector(features.backs[k], p, features.turns[k], room[count + 3 * k : count + 3 * k + 3])
         for i in range(3):
             room[count + 3 * k + i] *= features.turn_weights[k, i]
+    if m == 1:
+        w[0] = 1.0
+        return
     for i in range(m):
         w[i] = 0.0
     total = 0.0

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from softrig.fem.laws import STABLE_NEO_HOOKEAN, STVK
-from softrig.models.kernels.pose_space_elements import LANES, chunk_elasticity
+from softrig.models.kernels.pose_space_elements import LANES, chunk_elasticity, subtract_linear
 from softrig.models.kernels.pose_space_lanes import stable_neo_hookean_lanes, stvk_lanes
 from softrig.models.kernels.pose_space_rows import (
     EDGES,
@@ -39,11 +39,13 @@ def elasticity(
     segments: np.ndarray,
     corrections: np.ndarray,
     positive_corrections: np.ndarray,
+    mixing: np.ndarray,
     positive: np.ndarray,
     correction: np.ndarray,
     x: np.ndarray,
     fresh: bool,
     projected: bool,
+    remainder: bool,
     edges: np.ndarray,
     product: np.ndarray,
     local: np.ndarray,
@@ -55,7 +57,9 @@ def elasticity(
 ) -> None:
     """Write f̂ (r,) and K̂ (r, r), lower half, at x = Υq (r,): cubature plus the stiffness correction ΔK x, ΔK.
 
+    ΔK is `corrections` (k, entries) mixed by `mixing` (k,).
     `fresh`: rows of the basis must be made first. `projected`: positive semidefinite element Hessians and ΔK.
+    `remainder`: what is mixed is the whole of K̃ at u = 0, and the tets give only what goes beyond it.
     """
     for i in range(stiffness.shape[0]):
         force[i] = 0.0
@@ -88,6 +92,10 @@ def elasticity(
                 stvk_lanes(width, moves, gradients[c], lame[c, 0], lame[c, 1], factors[c], pull, hessian)
             else:
                 stable_neo_hookean_lanes(width, moves, gradients[c], lame[c, 0], lame[c, 1], factors[c], pull, hessian)
+            if remainder:
+                subtract_linear(
+                    width, moves, gradients[c], lame[c, 0], lame[c, 1], factors[c], not projected, pull, hessian
+                )
             add_force(rows, columns, pull, force)
             hessian_times_rows(width, hessian, rows, count, product)
             add_stiffness(product, rows, count, local)
@@ -95,7 +103,7 @@ def elasticity(
     if projected:
         weighted_sum(positive_corrections, positive, correction)
         add_segments(segments, correction, 1.0, stiffness)
-    weighted_sum(corrections, positive, correction)
+    weighted_sum(corrections, mixing, correction)
     if not projected:
         add_segments(segments, correction, 1.0, stiffness)
     segment_product(segments, correction, x, force)

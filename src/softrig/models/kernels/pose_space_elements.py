@@ -86,6 +86,73 @@ def _clamped(F: np.ndarray, neutral: np.ndarray, low: float, edges: np.ndarray, 
 
 
 @njit(cache=True)
+def subtract_linear(
+    width: int,
+    moves: np.ndarray,
+    gradients: np.ndarray,
+    lam: np.ndarray,
+    mu: np.ndarray,
+    factors: np.ndarray,
+    both: bool,
+    force: np.ndarray,
+    hessian: np.ndarray,
+) -> None:
+    """Take the linear part, which all laws share, from the force (9, LANES) and, if `both`, the Hessian (45, LANES).
+
+    At F = I, H[iα, jβ] = λ B[α, i] B[β, j] + μ (δij N[α, β] + B[α, j] B[β, i]), N = BBᵀ, and the force is H times the
+    moves: with ε = sym(F − I), (λ tr ε I + 2μ ε) Bᵀ. `width` is LANES, unknown to the compiler.
+    """
+    for t in range(width):
+        lam_t, mu_t = factors[t] * lam[t], factors[t] * mu[t]
+        g00, g01, g02 = 0.0, 0.0, 0.0
+        g10, g11, g12 = 0.0, 0.0, 0.0
+        g20, g21, g22 = 0.0, 0.0, 0.0
+        for a in range(3):
+            at = LANES * 3 * a + t
+            b0, b1, b2 = gradients[at], gradients[at + LANES], gradients[at + 2 * LANES]
+            x, y, z = moves[at], moves[at + LANES], moves[at + 2 * LANES]
+            g00, g01, g02 = g00 + x * b0, g01 + x * b1, g02 + x * b2
+            g10, g11, g12 = g10 + y * b0, g11 + y * b1, g12 + y * b2
+            g20, g21, g22 = g20 + z * b0, g21 + z * b1, g22 + z * b2
+        trace = lam_t * (g00 + g11 + g22)
+        p00, p11, p22 = trace + 2.0 * mu_t * g00, trace + 2.0 * mu_t * g11, trace + 2.0 * mu_t * g22
+        p01, p02, p12 = mu_t * (g01 + g10), mu_t * (g02 + g20), mu_t * (g12 + g21)
+        for a in range(3):
+            at = LANES * 3 * a + t
+            b0, b1, b2 = gradients[at], gradients[at + LANES], gradients[at + 2 * LANES]
+            force[at] -= p00 * b0 + p01 * b1 + p02 * b2
+            force[at + LANES] -= p01 * b0 + p11 * b1 + p12 * b2
+            force[at + 2 * LANES] -= p02 * b0 + p12 * b1 + p22 * b2
+    if not both:
+        return
+    place = 0
+    for a in range(3):
+        for i in range(3):
+            ai = LANES * (3 * a + i)
+            for column in range(3 * a + i + 1):
+                b, j = column // 3, column % 3
+                bj, aj, bi = LANES * (3 * b + j), LANES * (3 * a + j), LANES * (3 * b + i)
+                target = hessian[LANES * place : LANES * place + LANES]
+                for t in range(width):
+                    target[t] -= factors[t] * (
+                        lam[t] * gradients[ai + t] * gradients[bj + t] + mu[t] * gradients[aj + t] * gradients[bi + t]
+                    )
+                if i == j:
+                    a0, b0 = LANES * 3 * a, LANES * 3 * b
+                    for t in range(width):
+                        target[t] -= (
+                            factors[t]
+                            * mu[t]
+                            * (
+                                gradients[a0 + t] * gradients[b0 + t]
+                                + gradients[a0 + LANES + t] * gradients[b0 + LANES + t]
+                                + gradients[a0 + 2 * LANES + t] * gradients[b0 + 2 * LANES + t]
+                            )
+                        )
+                place += 1
+
+
+@njit(cache=True)
 def chunk_elasticity(
     law: int,
     moves: np.ndarray,

@@ -99,8 +99,10 @@ def projection(matrices: np.ndarray, runs: np.ndarray) -> Projection:
 def sums(model: PoseSpaceModel, runs: np.ndarray, together: np.ndarray) -> Sums:
     """The matrices of the model; `together` (g, g): runs that share a chunk."""
     products, basis = model.mass_products, len(model.shapes)
-    correction = model.cubature.stiffness_correction
-    meets = coupled(products, runs) | coupled(correction, runs) | np.eye(len(runs) - 1, dtype=bool)
+    poses, correction = model.cubature.stiffness_correction, model.cubature.linear_parts
+    meets = (
+        coupled(products, runs) | coupled(correction, runs) | coupled(poses, runs) | np.eye(len(runs) - 1, dtype=bool)
+    )
     segments = segments_of(meets, runs)
     terms = [
         products[i, j] if i == j else products[i, j] + products[j, i] for i in range(basis) for j in range(i, basis)
@@ -117,7 +119,7 @@ def sums(model: PoseSpaceModel, runs: np.ndarray, together: np.ndarray) -> Sums:
         runs[lowest].repeat(np.diff(runs)).astype(np.int32),
         packed(np.array(terms), segments),
         packed(correction, segments),
-        packed(np.array([positive_part(matrix) for matrix in correction]), segments),
+        packed(np.array([positive_part(matrix) for matrix in poses]), segments),
         np.concatenate(gyro_segments),
         np.array(starts, np.int32),
         np.concatenate(gyro, axis=1).astype(np.float32),
@@ -254,6 +256,8 @@ def memory(model: PoseSpaceModel, chunks: Chunks, sums_: Sums, carriers_: Carrie
     vertices = len(carriers_.cubature_vertices)
     turning = (values - m) // 12 if carriers_.skin else 1
     lengths = np.linalg.norm(model.shapes[:, carriers_.cubature_vertices], axis=2)
+    positive = np.zeros(m)
+    known = model.cubature.stiffness_map
     edge_room = 0 if count == 0 else int(chunks.edge_offsets[-1]) + widest * 9 * LANES
     return Memory(
         np.zeros(SETTINGS),
@@ -263,7 +267,8 @@ def memory(model: PoseSpaceModel, chunks: Chunks, sums_: Sums, carriers_: Carrie
         np.zeros((10, r)),
         np.zeros(values),
         np.zeros(m),
-        np.zeros(m),
+        positive,
+        positive if known is None else np.zeros(len(known.components)),
         np.zeros(basis),
         np.zeros((turning, 3, 3)),
         np.zeros((turning, 4)),

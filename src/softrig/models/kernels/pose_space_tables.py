@@ -15,8 +15,8 @@ import numpy as np
 STEP, ALPHA, BETA, INERTIA, GRAVITY, WIND, LIMIT, TOLERANCE = 0, 1, 2, 3, 4, 7, 10, 11
 SETTINGS = 12
 # Places in `Memory.switches`.
-EULER, ITERATIONS, SAG_FREE, LOADS, KEPT = 0, 1, 2, 3, 4
-SWITCHES = 5
+EULER, ITERATIONS, SAG_FREE, LOADS, KEPT, REMAINDER = 0, 1, 2, 3, 4, 5
+SWITCHES = 6
 # Rows of `Memory.vectors`.
 X, NEW, EXTERNAL, FORCE, RESIDUAL, FIRST, SECOND, BACKUP = 0, 1, 2, 3, 4, 5, 6, 7  # three rows of backup
 # Places in `Memory.counters`.
@@ -81,9 +81,9 @@ class Sums(NamedTuple):
     mass: np.ndarray
     """(m_b (m_b + 1) / 2, entries)."""
     stiffness: np.ndarray
-    """(m, entries) ΔK."""
+    """(k, entries) the matrices that are mixed into ΔK or, with a stiffness map, into K̃."""
     stiffness_positive: np.ndarray
-    """(m, entries) the positive semidefinite part of each ΔK."""
+    """(m, entries) the positive semidefinite part of the ΔK of each pose."""
     gyro_segments: np.ndarray
     gyro_starts: np.ndarray
     """(G + 1,) segments of each group."""
@@ -164,6 +164,8 @@ class Memory(NamedTuple):
     """(m,) pose weights."""
     positive: np.ndarray
     """(m,) w⁺."""
+    mixing: np.ndarray
+    """(k,) their weights: w⁺ itself, or what the carrier values bring."""
     basis: np.ndarray
     """(m_b,) weights of the bases."""
     turns: np.ndarray

@@ -1,0 +1,219 @@
+"""The stiffness between the poses: exact at many moments of the clips, and learned from there joint by joint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+
+from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.stiffness_map import StiffnessMap, additive_kernel
+from softrig.pipeline.cache import Arrays, StageCache, content_hash
+from softrig.pipeline.elasticity import mixed_elasticity
+from softrig.pipeline.fabric import Fabric
+from softrig.pipeline.flesh import Flesh
+from softrig.pipeline.parallel import Progress
+from softrig.pipeline.posing import Posing
+from softrig.pipeline.shapes import Shapes
+from softrig.poses.selection import farthest_points
+from softrig.project import Project
+
+FRAMES_A_SECOND = 15.0
+"""Of the clips, from which sample poses are chosen."""
+MOST_FRAMES = 4000
+FROM_CLIPS, MIXED = 64, 48
+"""Sample poses from the clips, and poses that take every joint from another moment of them."""
+CONTACT = 10.0
+"""How much stiffer contacts are than the flesh."""
+COMPONENTS = 40
+KEPT = 1e-4
+"""Components that hold less than this share of the variance are left out."""
+SHORTEST = 0.3
+"""Radians: no joint's kernel is narrower; also the least share of a length or morph."""
+RIDGE = 1e-3
+STILL = 1e-6
+"""Weighted features that change less than this do not move."""
+SAME = 1e-3
+"""Sample poses nearer than this, in kernel lengths, say nothing new."""
+
+
+def with_stiffness_map(
+    model: PoseSpaceModel,
+    flesh: Flesh,
+    posing: Posing,
+    fabric: Fabric,
+    contact: np.ndarray,
+    project: Project,
+    cache: StageCache,
+    progress: Progress | None = None,
+) -> PoseSpaceModel:
+    """`model` with K̃ at any pose, regressed over its poses, its clips, and mixtures of them.
+
+    `contact` (m, r, r) is what contact adds at the poses. A model whose clips never leave its poses, or without
+    stiffness correction, stays as it is.
+    """
+    if not project.cubature.stiffness_correction or not model.clips:
+        return model
+    frames = clip_frames(model)
+    columns, groups = feature_groups(model, frames)
+    if not len(columns):
+        return model
+    poses = sample_poses(model, frames, columns, groups, seed=project.seed)
+    if len(poses) <= len(model.poses):
+        return model
+    key = content_hash(
+        poses,
+        model.shapes,
+        fabric.young,
+        fabric.poisson,
+        fabric.law,
+        flesh.mesh.vertices,
+        posing.positions,
+        contact,
+        [COMPONENTS, KEPT, SHORTEST, RIDGE],
+    )
+
+    def make() -> Arrays:
+        stiffness = _stiffness_at(model, flesh, fabric, poses, progress)
+        touching = np.stack([model.positive_weights(p) for p in poses])
+        stiffness += np.tensordot(touching, contact, axes=1)
+        features = model.pose_features(poses)[:, columns]
+        lengths = kernel_lengths(model, features, columns, groups)
+        coefficients, components = fitted_map(stiffness, features, groups, lengths)
+        return {
+            "lengths": lengths,
+            "features": features,
+            "coefficients": coefficients,
+            "components": components.astype(np.float32),
+        }
+
+    found = cache.get("stiffness", key, make)
+    known = StiffnessMap(
+        columns.astype(np.int32),
+        groups.astype(np.int32),
+        found["lengths"],
+        found["features"],
+        found["coefficients"],
+        found["components"].astype(np.float64),
+    )
+    return replace(model, cubature=replace(model.cubature, stiffness_map=known))
+
+
+def contact_stiffness(flesh: Flesh, fabric: Fabric, shapes: Shapes, rotations: np.ndarray) -> np.ndarray:
+    """(m, r, r) newton per metre: springs that hold the contacts of each pose where they are (PSSD §6).
+
+    Bases of their own at every pose keep C u = 0 exactly, and these are zero. One basis for all poses cannot: there it
+    costs `CONTACT` times the stiffness of the flesh to move into what is touched. `rotations` (m, n, 3, 3) of the
+    vertices at the poses.
+    """
+    edge = float(np.cbrt(np.median(flesh.mesh.volumes)))
+    found = []
+    for pose, rows in enumerate(shapes.contacts):
+        local = shapes.shapes[pose if len(shapes.shapes) > 1 else 0]
+        turned = np.einsum("nij,njk->nik", rotations[pose], local, optimize=True)
+        moved = rows @ turned[~flesh.fixed].reshape(-1, turned.shape[2])
+        found.append(CONTACT * edge * float(np.median(fabric.young[pose])) * (moved.T @ moved))
+    return np.stack(found)
+
+
+def clip_frames(model: PoseSpaceModel) -> np.ndarray:
+    """(k, P) moments of the clips."""
+    frames = np.concatenate([clip.resample(FRAMES_A_SECOND)[1] for clip in model.clips])
+    return frames[:: -(-len(frames) // MOST_FRAMES)]
+
+
+def feature_groups(model: PoseSpaceModel, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(f,) features that count and that the poses or frames (k, P) move, and (G + 1,) where each group begins.
+
+    A group is a joint's rotation, or a single other parameter.
+    """
+    moved = np.ptp(model.pose_features(np.concatenate([model.poses.parameters, frames])), axis=0) > STILL
+    features = model.pose_features
+    parameters = features.parameters
+    # The w of a quaternion is no feature, so those behind it stand one place earlier.
+    place = np.cumsum(~np.isin(np.arange(len(parameters)), parameters.quaternions + 3)) - 1
+    turned = {int(place[start]) for start in parameters.quaternions}
+    columns: list[int] = []
+    groups = [0]
+    feature = 0
+    while feature < len(features.weights):
+        width = 3 if feature in turned else 1
+        some = slice(feature, feature + width)
+        if features.weights[some].all() and moved[some].any():
+            columns += range(feature, feature + width)
+            groups.append(len(columns))
+        feature += width
+    return np.array(columns, np.int64), np.array(groups, np.int64)
+
+
+def kernel_lengths(model: PoseSpaceModel, features: np.ndarray, columns: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """(G,) ℓ in weighted features: how far each group goes over the samples (t, f), at least `SHORTEST` unweighted."""
+    weights = model.pose_features.weights[columns]
+    spans = [np.linalg.norm(np.ptp(part, axis=1)) for part in np.split(features.T, groups[1:-1])]
+    return np.maximum(spans, SHORTEST * np.maximum.reduceat(weights, groups[:-1]))
+
+
+def sample_poses(
+    model: PoseSpaceModel, frames: np.ndarray, columns: np.ndarray, groups: np.ndarray, *, seed: int
+) -> np.ndarray:
+    """(t, P) the model's poses, frames (k, P) of the clips as far apart as can be, and mixtures of their joints."""
+    mixtures = mixed_poses(model, frames, MIXED, np.random.default_rng([seed, 11]))
+    whole = np.concatenate([model.poses.parameters, frames, mixtures])
+    features = model.pose_features(whole)[:, columns]
+    scaled = features / np.repeat(kernel_lengths(model, features, columns, groups), np.diff(groups))
+    own, last = len(model.poses), len(model.poses) + len(frames)
+    chosen = own + np.array(farthest_points(scaled[own:last], scaled[:own], FROM_CLIPS, SAME), np.int64)
+    held = np.concatenate([scaled[:own], scaled[chosen]])
+    blends = last + np.array(farthest_points(scaled[last:], held, MIXED, SAME), np.int64)
+    return np.concatenate([whole[:own], whole[chosen], whole[blends]])
+
+
+def mixed_poses(model: PoseSpaceModel, frames: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
+    """(count, P) poses that take each joint, or other parameter, from a frame (k, P) of its own."""
+    parameters = model.rig.parameters
+    owner = np.arange(len(parameters))
+    for start in parameters.quaternions:
+        owner[start : start + 4] = start
+    picks = random.integers(len(frames), size=(count, len(parameters)))[:, owner]
+    return frames[picks, np.arange(len(parameters))]
+
+
+def _stiffness_at(
+    model: PoseSpaceModel, flesh: Flesh, fabric: Fabric, poses: np.ndarray, progress: Progress | None
+) -> np.ndarray:
+    """(t, r, r) exact K̃ at u = 0 of the poses (t, P)."""
+    found, pattern = [], None
+    for index, p in enumerate(poses):
+        exact = mixed_elasticity(model, flesh, fabric, p, pattern=pattern)
+        pattern = exact.pattern
+        found.append(exact.rest_stiffness)
+        if progress is not None:
+            progress(index + 1, len(poses))
+    return np.stack(found)
+
+
+def fitted_map(
+    stiffness: np.ndarray, features: np.ndarray, groups: np.ndarray, lengths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients (t, k) and components (k + 1, r, r) for K̃ (t, r, r) at features (t, f); the first is the baseline.
+
+    The differences from the baseline, the first K̃, are compressed to their principal components, measured against
+    it, so that soft modes count as much as stiff ones.
+    """
+    baseline = stiffness[0]
+    factor = cholesky(baseline, lower=True)
+    differences = stiffness - baseline
+    seen = solve_triangular(factor, differences.transpose(1, 0, 2).reshape(len(factor), -1), lower=True)
+    seen = seen.reshape(len(factor), len(stiffness), -1).transpose(1, 2, 0)
+    seen = solve_triangular(factor, seen.transpose(1, 0, 2).reshape(len(factor), -1), lower=True)
+    seen = seen.reshape(len(factor), len(stiffness), -1).transpose(1, 0, 2).reshape(len(stiffness), -1)
+    values, vectors = np.linalg.eigh(seen @ seen.T)
+    order = np.argsort(-values)[:COMPONENTS]
+    kept = order[values[order] > KEPT * max(values.sum(), 1e-300) / len(values)]
+    shares = vectors[:, kept]
+    components = np.einsum("tk,tij->kij", shares, differences)
+    kernel = additive_kernel(features, features, groups, lengths)
+    kernel[np.diag_indices_from(kernel)] += RIDGE * (len(groups) - 1)
+    coefficients = cho_solve((cholesky(kernel, lower=True), True), shares)
+    return coefficients, np.concatenate([baseline[None], components])

@@ -1,0 +1,271 @@
+"""A character with flesh to look at: a pose-space model in motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from softrig.models.pose_space import PoseSpaceModel
+from softrig.pipeline.baking import model_simulation
+from softrig.poses.materials import PRESETS
+from softrig.rig.bones import skin_of
+from softrig.simulation import Damping, Pull, Simulation
+from softrig.viewer.energy import FleshEnergy
+from softrig.viewer.subjects import (
+    FRAME,
+    GRAVITY,
+    Geometry,
+    between,
+    plain_numbers,
+    sound_compliance,
+    surface_geometry,
+    swung,
+)
+from softrig.viewer.tuning import Scope, Settings
+
+
+class Moment(NamedTuple):
+    """The end of a frame."""
+
+    pose: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+
+
+class SoftCharacter:
+    """A pose-space model in motion; see `subjects.Subject`."""
+
+    kind = "character"
+
+    def __init__(self, model: PoseSpaceModel, simulation: Simulation | None = None) -> None:
+        self.simulation = simulation or model_simulation(model, fps=60.0)
+        self.model = model
+        """With all its modes, of which `simulation.model` may have fewer."""
+        self.name = model.name
+        self.clips = model.clips
+        self.regions = model.region_names
+        self.parameters = self.simulation.parameters
+        skin = skin_of(model.rig)
+        self.skeleton = skin.skeleton if skin is not None and model.tet_rig.kind == "skin" else None
+        self.size = model.size
+        self._geometry: Geometry | None = None
+        self._energy = FleshEnergy(self.simulation.model)
+        self._positions: np.ndarray | None = None
+        self.pose = self.parameters.rest
+        self._before = self._now = Moment(self.pose, np.zeros(0), np.zeros(0))
+        self.begin(self.pose)
+
+    def geometry(self) -> Geometry:
+        """The surface at rest."""
+        if self._geometry is None:
+            model, rest = self.model, self.parameters.rest
+            self._geometry = surface_geometry(model.rig.positions(rest), model.triangles, model.colours)
+        return self._geometry
+
+    # Motion
+
+    def move(self, pose: np.ndarray, *, cut: bool = False, seconds: float = FRAME) -> None:
+        """One frame further, to `pose` (P,)."""
+        if cut:
+            self.simulation.cut()
+        self.simulation.move(pose, seconds)
+        self._before, self._now = self._now, self._moment(pose)
+        if cut:
+            self._before = self._now
+        self._positions = None
+
+    def begin(self, pose: np.ndarray) -> None:
+        """Begin anew at `pose` (P,), at rest there."""
+        self.simulation.reset()
+        self.simulation.move(pose, FRAME)
+        self._before = self._now = self._moment(pose)
+        self._positions = None
+        self.look(1.0)
+
+    def still(self) -> None:
+        """Begin anew at the present pose."""
+        self.begin(self._now.pose)
+
+    def look(self, share: float, q: np.ndarray | None = None) -> None:
+        """Show the moment `share` of the way between the last two frames."""
+        self.pose = between(self.parameters, self._before.pose, self._now.pose, share)
+        self._q = swung(self._before[1:], self._now[1:], share) if q is None else q
+        self._is_newest = q is None and share >= 1.0
+
+    def _moment(self, pose: np.ndarray) -> Moment:
+        return Moment(pose, self.simulation.shown_coordinates(), self.simulation.stepper.v.copy())
+
+    # Positions
+
+    def soft_positions(self) -> np.ndarray:
+        """(n, 3) float32 as shown."""
+        if self._is_newest:
+            return self.newest_positions()
+        return self.simulation.show(self.pose, self._q)
+
+    def newest_positions(self) -> np.ndarray:
+        """(n, 3) float32 at the end of the last frame."""
+        if self._positions is None:
+            self._positions = self.simulation.show(self._now.pose, self._now.q)
+        return self._positions
+
+    def foresee(self, pose: np.ndarray, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(k, 3) where surface vertices will be if the next frame goes to `pose` (P,), and without flesh."""
+        simulation = self.simulation
+        before = simulation.state()
+        try:
+            simulation.move(pose, FRAME)
+            q = simulation.shown_coordinates()
+            soft, plain = (simulation.show(pose, each)[vertices] for each in (q, np.zeros_like(q)))
+        finally:
+            simulation.restore(before)
+        return soft.astype(np.float64), plain.astype(np.float64)
+
+    def plain_positions(self) -> np.ndarray:
+        """(n, 3) float32 as shown, without the flesh's own motion."""
+        return self.simulation.show(self.pose, np.zeros_like(self._q))
+
+    def tet_positions(self) -> np.ndarray:
+        """(N, 3) tet vertices as shown."""
+        stepper = self.simulation.stepper
+        kept = stepper.q.copy()
+        stepper.q[:] = self._q
+        try:
+            stepper.place(stepper.carriers(self.pose))
+            if self.model.tet_rig.kind == "skin":
+                return stepper.tet_positions()
+            return self.model.tet_rest(self.pose) + stepper.vertex_displacements()
+        finally:
+            stepper.q[:] = kept
+
+    # Touch
+
+    def grip(self, vertex: int, radius: float | None = None) -> CharacterGrip:
+        """Take hold of the flesh around a surface vertex."""
+        return CharacterGrip(self, vertex, radius)
+
+    def probe(self, pull: Pull, vertex: int) -> np.ndarray:
+        """(3, 3) metres that a newton of `pull`, held for one frame, moves `vertex`; nothing is changed by asking."""
+        simulation, pose = self.simulation, self._now.pose
+        before = simulation.state()
+        newton = GRAVITY * max(float(self.model.vertex_mass[pull.vertices].sum()), 1e-9)
+        places = []
+        try:
+            for force in (np.zeros(3), *(newton * np.eye(3))):
+                pull.force = force
+                simulation.move(pose, FRAME)
+                places.append(simulation.show(pose, simulation.shown_coordinates())[vertex].astype(np.float64))
+                simulation.restore(before)
+        finally:
+            simulation.restore(before)
+            pull.force = np.zeros(3)
+        return sound_compliance(np.subtract(places[1:], places[0]) / newton)
+
+    # Settings
+
+    def scope(self) -> Scope:
+        """What can be tuned."""
+        return Scope(self.regions, self.model.mode_count, young=self._built_young())
+
+    def settings(self) -> Settings:
+        """As the simulation has them."""
+        stepper = self.simulation.stepper
+        gravity = "off" if not stepper.gravity.any() else "change" if stepper.sag_free else "full"
+        x, y, z = (float(value) for value in stepper.wind)
+        return Settings(
+            damping_ratio=float(self.simulation.damping.ratio),
+            gravity=gravity,
+            inertia=stepper.inertia_scale,
+            modes=self.simulation.model.mode_count,
+            stiffness=dict(zip(self.regions, stepper.stiffness_scale.tolist(), strict=True)),
+            wind=(x, y, z),
+        )
+
+    def tune(self, settings: Settings) -> None:
+        """Take up live settings; the number of modes has to be `prepare`d and `adopt`ed."""
+        stepper = self.simulation.stepper
+        self.simulation.damping = Damping(settings.damping_ratio, self.simulation.damping.frequency)
+        stepper.gravity = np.array([0.0, 0.0 if settings.gravity == "off" else -GRAVITY, 0.0])
+        stepper.sag_free = settings.gravity == "change"
+        stepper.inertia_scale = settings.inertia
+        self.simulation.wind = np.array(settings.wind)
+        scales = np.array([settings.stiffness.get(name, 1.0) for name in self.regions])
+        if (scales != stepper.stiffness_scale).any():
+            stepper.stiffness_scale = scales
+
+    def prepare(self, settings: Settings) -> Callable[[], None] | None:
+        """Make what a change of modes needs, in any thread; what it gives adopts it. None: nothing is needed."""
+        old, count = self.simulation, settings.modes
+        if count == old.model.mode_count:
+            return None
+        new = model_simulation(self.model, fps=60.0, modes=count, rate=old.rate)
+        energy = FleshEnergy(new.model)
+
+        def adopt() -> None:
+            """From rest at the present pose."""
+            new.colliders = old.colliders
+            self.simulation, self._energy = new, energy
+            self.tune(settings)
+            self.begin(self._now.pose)
+
+        return adopt
+
+    def _built_young(self) -> float:
+        material = self.model.notes.get("project", {}).get("material", {})
+        given = material.get("young")
+        name = str(material.get("preset", "muscle"))
+        return float(given) if isinstance(given, int | float) else PRESETS.get(name, PRESETS["muscle"]).young
+
+    # Numbers
+
+    def numbers(self) -> dict[str, Any]:
+        """Energy, pose weights, counters."""
+        stepper = self.simulation.stepper
+        weights = stepper.pose_weights(self._now.pose)
+        energy = self._energy(stepper, self._now.pose, self._now.q, weights)
+        return {
+            "energy": plain_numbers(energy),
+            "weights": [round(float(weight), 4) for weight in weights],
+            "counters": self.simulation.counters,
+        }
+
+    def about(self) -> dict[str, Any]:
+        """Counts for people."""
+        model = self.model
+        return {
+            "vertices": len(model.embedding_nodes),
+            "triangles": len(model.triangles),
+            "tets": len(model.tets),
+            "modes": model.mode_count,
+            "poses": len(model.poses),
+            "regions": len(model.region_names),
+            "cubature": len(model.cubature.tets),
+            "mass": float(model.vertex_mass.sum()),
+            "law": model.law,
+            "rate": self.simulation.rate,
+        }
+
+
+class CharacterGrip:
+    """A hold on the flesh of a character."""
+
+    def __init__(self, subject: SoftCharacter, vertex: int, radius: float | None) -> None:
+        self._owner = subject.simulation
+        self._pull = subject.simulation.pull(vertex, np.zeros(3), radius)
+        self.vertex = vertex
+        self.nodes, self.weights = self._pull.vertices, self._pull.weights
+        try:
+            self.compliance = subject.probe(self._pull, vertex)
+        except Exception:
+            self._pull.release()
+            raise
+
+    def push(self, force: np.ndarray) -> None:
+        """Pull with `force` (3,) newton."""
+        self._pull.force = force
+
+    def release(self) -> None:
+        """Let go."""
+        self._pull.release()
