@@ -32,6 +32,13 @@ _FLAGS = (
     *("--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"),
     *("--disable-sync", "--disable-quic", "--disable-extensions", "--disable-dev-shm-usage"),
 )
+# Chromium's sandbox refuses root, as which containers run.
+_AS_ROOT = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
+SOFTWARE_GL = (
+    *("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", *_AS_ROOT),
+)
+"""Flags for a chromium that draws WebGL without a graphics card."""
 
 
 def skip_module_without(package: str, program: str | None, name: str, loss: str) -> None:
@@ -140,8 +147,7 @@ def three_js_positions(tasks: list[Task], folder: Path) -> None:
     assert CHROMIUM is not None
     desk = _Desk(tasks)
     threading.Thread(target=desk.serve_forever, daemon=True).start()
-    # Chromium's sandbox refuses root, as which containers run.
-    flags = [*_FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else []), f"--user-data-dir={folder / 'profile'}"]
+    flags = [*_FLAGS, *_AS_ROOT, f"--user-data-dir={folder / 'profile'}"]
     log = folder / "chromium.log"
     with log.open("wb") as output:
         browser = subprocess.Popen(

@@ -65,7 +65,7 @@ def test_info_tells_a_row_of_table_3(folder: Path) -> None:
     for word in (
         "tets",
         "modes",
-        "16 in 2 regions",
+        "16 in 2 regions and over the whole body",
         "force error",
         "inertial error",
         "memory",

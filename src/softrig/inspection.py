@@ -12,7 +12,7 @@ from softrig.bodies.closedness import Closedness, closedness
 from softrig.errors import InputError
 from softrig.io.characters import LOADERS, load_character
 from softrig.models.file import load_model
-from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.models.pose_space_file import tensors_of
 from softrig.models.reduced import ReducedBody
 from softrig.rig.bones import skin_of
@@ -130,11 +130,11 @@ def soft_facts(model: PoseSpaceModel) -> tuple[tuple[str, str], ...]:
     """Counts, memory, errors and times of a soft character, in words."""
     notes = model.notes
     facts = [
-        ("kind", f"soft character '{model.name}', {model.law}, shapes interpolated in {model.interpolation} space"),
+        ("kind", f"soft character '{model.name}', {model.law}, {_basis_words(model)} in {model.interpolation} space"),
         ("tets", f"{len(model.tets):,} of {len(model.vertices):,} vertices, {100.0 * model.fixed.mean():.0f} % held"),
         ("surface", f"{len(model.embedding_nodes):,} vertices, {len(model.triangles):,} triangles"),
         ("mass", f"{model.vertex_mass.sum():.3g} kg"),
-        ("modes", f"{model.mode_count} in {len(model.region_names)} regions, {len(model.poses)} poses"),
+        ("modes", f"{model.mode_count} {_region_words(model)}, {len(model.poses)} poses"),
         ("cubature", _cubature_words(model)),
         ("lowest frequency", f"{model.frequencies.min():.2f} Hz"),
         ("file", f"{model_bytes(model) / 1e6:.1f} MB"),
@@ -152,6 +152,16 @@ def soft_facts(model: PoseSpaceModel) -> tuple[tuple[str, str], ...]:
         facts.append(("step", f"{1e3 * step['median']:.3f} ms, with the surface {1e3 * step['with surface']:.3f} ms"))
         facts.append(("memory", f"{step['bytes'] / 1e6:.1f} MB of tables while it moves"))
     return tuple(facts)
+
+
+def _basis_words(model: PoseSpaceModel) -> str:
+    return "one basis" if len(model.shapes) == 1 else "shapes interpolated"
+
+
+def _region_words(model: PoseSpaceModel) -> str:
+    whole = sum(name == WHOLE_BODY for name in model.region_names)
+    words = f"in {len(model.region_names) - whole} regions"
+    return f"{words} and over the whole body" if whole else words
 
 
 def _cubature_words(model: PoseSpaceModel) -> str:
@@ -172,7 +182,8 @@ def _pose_rows(model: PoseSpaceModel) -> Table:
     rows = []
     for i, pose in enumerate(model.poses.names):
         fit = fits[i] if i < len(fits) else {}
-        angles = next((basis["subspace angles"][index] for (_, j), index in edges.items() if j == i), None)
+        known = basis.get("subspace angles", [])
+        angles = next((known[index] for (_, j), index in edges.items() if j == i and index < len(known)), None)
         rows.append(
             (
                 pose,

@@ -76,7 +76,8 @@ def cached_each(
 def each(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
     """function(task) of every task, in order, as they come. One worker, or one task, stays in this process."""
     if jobs == 1 or len(tasks) < 2:
-        yield from map(function, tasks)
+        # One thread here too: sums in another order would make another model.
+        yield from (_with_one_thread(function, task) for task in tasks)
         return
     import joblib
 

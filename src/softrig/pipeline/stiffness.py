@@ -9,6 +9,13 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stiffness_map import StiffnessMap, additive_kernel
+from softrig.numerics.rotations import (
+    quaternion_conjugate,
+    quaternion_product,
+    quaternions_from_vectors,
+    rotation_vectors,
+    unit_quaternions,
+)
 from softrig.pipeline.cache import Arrays, StageCache, content_hash
 from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.fabric import Fabric
@@ -18,11 +25,12 @@ from softrig.pipeline.posing import Posing
 from softrig.pipeline.shapes import Shapes
 from softrig.poses.selection import farthest_points
 from softrig.project import Project
+from softrig.rig.parameters import Parameters
 
 FRAMES_A_SECOND = 15.0
 """Of the clips, from which sample poses are chosen."""
 MOST_FRAMES = 4000
-FROM_CLIPS, MIXED = 64, 48
+FROM_CLIPS, MIXED = 64, 64
 """Sample poses from the clips, and poses that take every joint from another moment of them."""
 CONTACT = 10.0
 """How much stiffer contacts are than the flesh."""
@@ -32,6 +40,7 @@ KEPT = 1e-4
 SHORTEST = 0.3
 """Radians: no joint's kernel is narrower; also the least share of a length or morph."""
 RIDGE = 1e-3
+BEYOND = 1.5
 STILL = 1e-6
 """Weighted features that change less than this do not move."""
 SAME = 1e-3
@@ -170,13 +179,28 @@ def sample_poses(
 
 
 def mixed_poses(model: PoseSpaceModel, frames: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
-    """(count, P) poses that take each joint, or other parameter, from a frame (k, P) of its own."""
+    """(count, P) poses that take each joint, or other parameter, from a frame (k, P) of its own.
+
+    Every other one goes `BEYOND` times as far from rest: somebody will pose the character as no clip does.
+    """
     parameters = model.rig.parameters
     owner = np.arange(len(parameters))
     for start in parameters.quaternions:
         owner[start : start + 4] = start
     picks = random.integers(len(frames), size=(count, len(parameters)))[:, owner]
-    return frames[picks, np.arange(len(parameters))]
+    mixed = frames[picks, np.arange(len(parameters))]
+    mixed[1::2] = _exaggerated(parameters, mixed[1::2])
+    return mixed
+
+
+def _exaggerated(parameters: Parameters, poses: np.ndarray) -> np.ndarray:
+    """(k, P) poses `BEYOND` times as far from rest."""
+    where = parameters.quaternions[:, None] + np.arange(4)
+    rest = unit_quaternions(parameters.rest[where])
+    turns = rotation_vectors(quaternion_product(quaternion_conjugate(rest), unit_quaternions(poses[:, where])))
+    poses = parameters.rest + BEYOND * (poses - parameters.rest)
+    poses[:, where] = quaternion_product(rest, quaternions_from_vectors(BEYOND * turns))
+    return poses
 
 
 def _stiffness_at(
