@@ -27,7 +27,8 @@ LAYERS = [
     {"bodies", "machine", "console", "report", "project"},
     {"characters", "inspection", "conversion", "volume"},
     {"pipeline"},
-    {"demo", "bench", "viewer"},
+    {"viewer"},
+    {"demo", "bench"},
     {"api", "cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

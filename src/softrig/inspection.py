@@ -215,11 +215,14 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
             problems.append(f"pose '{name}': {fit['inverted']:.0f} tets are inside out; choose a milder pose")
     suggested = model.notes.get("suggested poses", [])
     problems += [f"worth a pose: {pose['name']} ({pose['reason']})" for pose in suggested]
-    for name, share in zip(
-        model.poses.names, model.notes.get("basis", {}).get("compliance", {}).get("mean", []), strict=False
-    ):
-        if share < STIFF:
-            problems.append(f"pose '{name}': the shapes take up {100.0 * share:.0f} % of the loads; more modes help")
+    shares = model.notes.get("basis", {}).get("compliance", {}).get("mean", [])
+    if shares and min(shares) < STIFF:
+        worst = int(np.argmin(shares))
+        rehearsed = " (rehearsed clips are followed closer)" if WHOLE_BODY in model.region_names else ""
+        problems.append(
+            f"pose '{model.poses.names[worst]}': the shapes take up {100.0 * shares[worst]:.0f} % of all that the rig "
+            f"could do to the flesh{rehearsed}; more modes help"
+        )
     return tuple(problems)
 
 

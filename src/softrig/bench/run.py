@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from softrig.bench import meshes, paper, posespace, speed
+from softrig.bench import meshes, paper, posespace, speed, viewer
 from softrig.bench.record import Record
 from softrig.console import Update, stages
 from softrig.errors import InputError
@@ -28,6 +28,7 @@ BENCHES: dict[str, Callable[[Update], Record]] = {
     "pssd-table-3": posespace.table_3,
     "stvk05-tables": paper.paper_tables,
     "stvk05-spoon": paper.kicked_spoon,
+    "viewer": viewer.live_viewer,
 }
 """By name, in the order they run."""
 

@@ -11,8 +11,8 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from softrig.errors import SolverError
 from softrig.forces.projection import PoseElasticity
 
-SMALLEST, LARGEST = 0.0003, 0.008
-"""Root-mean-square displacement of samples in sizes of the character: 0.5 to 14 mm on a human."""
+SMALLEST, LARGEST = 0.0003, 0.005
+"""Root-mean-square displacement of samples in sizes of the character: 0.5 to 9 mm on a human."""
 EQUILIBRIUM_STEPS = 8
 
 
@@ -50,7 +50,7 @@ def pose_samples(
     count: int,
     random: np.random.Generator,
 ) -> Samples:
-    """`count` samples at one pose with RMS displacements log-uniform between 0.0003 and 0.008 of `size` (metres).
+    """`count` samples at one pose with RMS displacements log-uniform between 0.0003 and 0.005 of `size` (metres).
 
     Gaussian: independent in the vibration modes of the reduced body with σ_k ∝ 1/λ_k (PSSD §5.3: inverse stiffness).
     Load-driven: static answers to random mixtures of the loads, by Newton's steps with the stiffness at rest and

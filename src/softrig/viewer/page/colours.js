@@ -19,7 +19,7 @@ function rgb(lightness, a, b) {
 }
 
 // At 0…1.
-export function rampColour(t) {
+function rampColour(t) {
   const place = t * (KNOTS.length - 1), i = Math.min(Math.floor(place), KNOTS.length - 2);
   return rgb(...KNOTS[i].map((x, k) => mix(x, KNOTS[i + 1][k], place - i)));
 }

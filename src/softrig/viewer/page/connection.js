@@ -5,7 +5,7 @@ const FIRST_WAIT = 400, LONGEST_WAIT = 8000; // milliseconds
 const text = new TextDecoder();
 
 // uint32 length | header as JSON | arrays, each at a multiple of eight bytes: views into the message, nothing is copied.
-export function decode(buffer) {
+function decode(buffer) {
   const headerLength = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(text.decode(new Uint8Array(buffer, 4, headerLength)));
   const arrays = {};

@@ -59,6 +59,7 @@ export function listen(app, tools, transport) {
     let action = keys[key];
     if (event.ctrlKey || event.metaKey) action = commands[key];
     else if (arrow && target.matches("input:not(#scrub), select, [role=radio], [role=separator]")) return;
+    else if (key === "Home" && target.matches("input, select")) return;
     else if (target.matches("select") && key.length === 1) return; // lists are searched by typing
     else if (key === " " && target.matches("button, a")) return;
     else if (arrow && event.shiftKey) action = () => { app.camera.orbit(...TURNS[key]); app.redraw(); };
