@@ -15,7 +15,9 @@ from softrig.bases.load_modes import load_samples, rig_loads
 from softrig.bases.localised import (
     basis_of_regions,
     compact_partition,
+    completed_basis,
     default_regions,
+    leading_fields,
     log_size_counts,
     merged_bones,
     paper_region_weights,
@@ -339,3 +341,46 @@ def test_compact_partitions_vanish_without_a_crease_and_keep_the_sum():
     assert slopes[t[1:] < 0.11].max() < 0.1
     many = compact_partition(np.full((1, 20), 0.05))
     assert many == pytest.approx(0.05)
+
+
+def test_a_completed_basis_holds_what_was_lived_and_local_modes_beyond_it():
+    random = np.random.default_rng(4)
+    n, mass = 30, random.uniform(0.5, 2.0, 30)
+    partition = np.zeros((n, 2))
+    partition[:18, 0] = partition[12:, 1] = 1.0
+    partition /= partition.sum(axis=1, keepdims=True)
+    lived = random.normal(size=(n, 3, 6)) * np.array([8.0, 6.0, 4.0, 3.0, 0.1, 0.05])
+    samples = [random.normal(size=(n, 3, 20)) for _ in range(2)]
+    basis = completed_basis(lived, 4, samples, partition, mass, 14, minimum=2)
+    assert basis.region_of_mode.tolist() == sorted(basis.region_of_mode.tolist())
+    whole = basis.region_of_mode == 2
+    assert whole.sum() == 4
+    weights = np.repeat(mass, 3)[:, None]
+    for shapes in basis.shapes:
+        known = shapes[:, :, whole].reshape(-1, 4)
+        np.testing.assert_allclose(known.T @ (weights * known), np.eye(4), atol=1e-12)
+        np.testing.assert_array_equal(shapes[:, :, whole], basis.shapes[0][:, :, whole])
+        # The four largest lived shapes are almost within them, the small ones are not.
+        left = lived.reshape(-1, 6) - known @ (known.T @ (weights * lived.reshape(-1, 6)))
+        shares = np.linalg.norm(left, axis=0) / np.linalg.norm(lived.reshape(-1, 6), axis=0)
+        assert shares[:3].max() < 0.05
+        assert shares[4:].min() > 0.5
+        assert not shapes[18:, :, basis.region_of_mode == 0].any()
+        assert not shapes[:12, :, basis.region_of_mode == 1].any()
+    one = completed_basis(lived, 4, samples, np.ones((n, 1)), mass, 10)
+    assert not one.region_of_mode.any()
+    everything = one.shapes[0].reshape(-1, 10)
+    np.testing.assert_allclose(everything.T @ (weights * everything), np.eye(10), atol=1e-10)
+
+
+def test_leading_fields_keep_what_matters():
+    random = np.random.default_rng(5)
+    mass = random.uniform(0.5, 2.0, 12)
+    fields = random.normal(size=(12, 3, 3)) @ random.normal(size=(3, 9))
+    fields[3] = 0.0
+    few = leading_fields(fields, mass, 3)
+    assert few.shape == (12, 3, 3)
+    flat, kept, weights = fields.reshape(36, 9), few.reshape(36, 3), np.repeat(mass, 3)[:, None]
+    np.testing.assert_allclose(kept @ kept.T, flat @ flat.T, atol=1e-9)
+    assert leading_fields(fields, mass, 9) is fields
+    assert np.linalg.norm(np.sqrt(weights) * kept) == pytest.approx(np.linalg.norm(np.sqrt(weights) * flat))

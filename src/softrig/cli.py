@@ -63,6 +63,7 @@ def _character_demo(output: Path) -> None:
     for path in result.files:
         typer.echo(f"  {path}")
     typer.echo(f"Look at {result.files[-1]}; open {result.baked.path} in any glTF viewer.")
+    typer.echo(f"Play it live: {Path(sys.argv[0]).as_posix()} view {output / 'gorilla.softrig'}")
 
 
 def _bridge_demo(output: Path) -> None:
