@@ -13,6 +13,7 @@ from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
 from softrig.meshing import box_tets
 from softrig.models.full import FullBody
+from softrig.models.kernels.pose_space_layout import fixed_point
 from softrig.models.pose_space import Cubature, PoseSpaceModel, PoseTable, TetRig
 from softrig.numerics.rotations import quaternions_from_vectors, skew
 from softrig.rig.clip import Clip
@@ -223,10 +224,16 @@ def with_basis(model: PoseSpaceModel, modes: int, regions: int, basis_poses: int
     shapes = np.stack([np.concatenate(column, axis=2) for column in columns])[:basis_poses]
     return with_products(
         model,
-        shapes.astype(np.float32).astype(np.float64),
+        kept_shapes(shapes),
         np.repeat(np.arange(regions), parts).astype(np.int32),
         np.array(frequencies),
     )
+
+
+def kept_shapes(shapes: np.ndarray) -> np.ndarray:
+    """Rounded as the stepper keeps them, so that a comparison can be exact."""
+    fine = fixed_point(shapes)[0][:, None, None]
+    return np.rint(shapes / fine) * fine
 
 
 def linear_modes_at(model: PoseSpaceModel, index: int, count: int) -> tuple[np.ndarray, np.ndarray]:

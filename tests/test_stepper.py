@@ -16,8 +16,9 @@ from softrig.errors import IndexRangeError, InputError, ModeCountError
 from softrig.models.kernels.pose_space_chunks import chunked, owners
 from softrig.models.kernels.pose_space_drive import bone_matrices, world_matrices
 from softrig.models.kernels.pose_space_frames import angular_rates, polar_rotation
-from softrig.models.kernels.pose_space_layout import bone_runs, region_runs
+from softrig.models.kernels.pose_space_layout import bone_runs, most_bones, region_runs
 from softrig.models.kernels.pose_space_runs import mixed_quaternions, rotations_of, skinned
+from softrig.models.kernels.vectors import BEYOND
 from softrig.models.pose_drive import compiled_features, skeleton_tree
 from softrig.models.pose_space import PoseTable, polar_rotations
 from softrig.models.stepper import Stepper
@@ -508,8 +509,8 @@ def test_runs_mix_quaternions_as_vertices_do():
     quaternions = rng.normal(size=(6, 4))
     quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)
     order, runs = bone_runs(table)
-    mixed, rotations = np.zeros((4, 60)), np.zeros((9, 60))
-    mixed_quaternions(*runs, quaternions, mixed)
+    mixed, rotations = np.zeros((4, 60 + BEYOND)), np.zeros((9, 60))
+    mixed_quaternions(*runs, quaternions, np.zeros(4 * most_bones(runs)), mixed)
     rotations_of(mixed, rotations)
     heaviest = quaternions[table.toarray().argmax(axis=1)]
     signs = np.where(heaviest @ quaternions.T < 0.0, -1.0, 1.0)
@@ -532,9 +533,10 @@ def test_compiled_skin_equals_the_rig_for_any_skeleton():
     bone_matrices(tree, world, matrices)
     np.testing.assert_allclose(matrices, skin.bone_matrices(p)[:, :3], atol=1e-12)
     order, runs = bone_runs(binding.table)
-    out = np.zeros((3, len(order)))
-    skinned(np.ascontiguousarray(skin.rest_positions[order].T), matrices, *runs, out)
-    np.testing.assert_allclose(out.T, skin.positions(p)[order], atol=1e-12)
+    points, out = np.zeros((3, len(order) + BEYOND)), np.zeros((3, len(order) + BEYOND))
+    points[:, : len(order)] = skin.rest_positions[order].T
+    skinned(points, matrices.reshape(-1), *runs, out)
+    np.testing.assert_allclose(out.T[: len(order)], skin.positions(p)[order], atol=1e-12)
 
 
 def test_without_cubature_only_the_correction_is_stiff():

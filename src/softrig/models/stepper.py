@@ -14,11 +14,12 @@ from softrig.models.kernels import pose_space_layout as layout
 from softrig.models.kernels import pose_space_tables as tables
 from softrig.models.kernels.pose_space_pose import rest_positions
 from softrig.models.kernels.pose_space_prepare import place
+from softrig.models.kernels.pose_space_shapes import local_displacements, turn_vectors
 from softrig.models.kernels.pose_space_step import step, step_arguments
 from softrig.models.pose_drive import observed_vertices, pose_drive
 from softrig.models.pose_settling import settled_modes
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
-from softrig.models.pose_surface import Surface, write_displacements
+from softrig.models.pose_surface import Surface
 from softrig.rig.protocol import Rig
 
 LIMIT = 0.5
@@ -76,13 +77,14 @@ class Stepper:
         kept = iterations > 1
         self._chunks, self._members, vertices, bones, together = pose_space_chunks.chunks(model, runs, regions, kept)
         self._sums = layout.sums(model, runs, together)
+        gyro = layout.gyro(model, runs)
         self._rows = layout.rows(model, runs, regions)
         self._carriers = layout.carriers(model, observed_vertices(model), vertices)
         projections = layout.projection(model.inertia, runs), layout.projection(model.wind, runs)
-        self._memory = layout.memory(model, self._chunks, self._sums, self._carriers, self._drive.size)
-        self._fixed_arguments = (self._carriers, bones, self._sums, *projections, self._chunks, self._rows)
+        self._memory = layout.memory(model, self._chunks, self._sums, gyro, self._carriers, bones, self._drive.size)
+        self._fixed_arguments = (self._carriers, bones, self._sums, gyro, *projections, self._chunks, self._rows)
         self._arguments = step_arguments(*self._fixed_arguments, self._memory)
-        self._surface = Surface(model, rig or model.rig, self._rows)
+        self._surface = Surface(model, rig or model.rig, self._rows, self._memory)
         settings, switches = self._memory.settings, self._memory.switches
         settings[tables.STEP] = require_step(1.0 / rate)
         settings[tables.LIMIT] = LIMIT * model.size
@@ -97,7 +99,7 @@ class Stepper:
         self.inertia_scale = inertia_scale
         self.gravity = np.asarray(gravity)
         self.sag_free = sag_free
-        self._precise = np.zeros(len(model.shapes) * model.mode_count), np.zeros(3)
+        self._factors = np.zeros((2, len(model.shapes) * model.mode_count))
         self.place(self.carriers(model.rig.parameters.rest))
 
     # Settings
@@ -317,7 +319,18 @@ class Stepper:
         """(k, 3) metres: u of the named tet vertices, or of all, at the current pose."""
         chosen = self._chosen(vertices)
         out = np.empty((len(chosen), 3))
-        write_displacements(self._carriers, self._rows, self._memory, chosen, *self._precise, out)
+        carriers, memory = self._carriers, self._memory
+        local_displacements(chosen, *self._rows, memory.state[0], memory.upsilon, memory.basis, self._factors, out)
+        turn_vectors(
+            chosen,
+            carriers.starts,
+            carriers.bones,
+            carriers.weights,
+            memory.quaternions,
+            carriers.root,
+            carriers.blended,
+            out,
+        )
         return out
 
     def tet_positions(self, vertices: np.ndarray | None = None) -> np.ndarray:
@@ -352,7 +365,7 @@ class Stepper:
 
     def surface(self, p: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """(n̄, 3) float32 metres: the surface at rig parameters p (P,), correctives applied, plus A u."""
-        return self._surface.positions(self._rows, self._memory, p, out)
+        return self._surface.positions(p, out)
 
     def _chosen(self, vertices: np.ndarray | None) -> np.ndarray:
         count = len(self._model.vertices)

@@ -12,6 +12,7 @@ import numpy as np
 from softrig.conversion import ENDINGS, Conversion, GlbOptions, check_output, write_motion
 from softrig.errors import InputError, SoftrigError
 from softrig.models.pose_space import PoseSpaceModel
+from softrig.pipeline.parallel import part_of
 from softrig.rig.character import Character
 from softrig.rig.clip import Clip
 from softrig.simulation import Bake, Damping, Simulation
@@ -95,7 +96,7 @@ def bake(
         check_output(path, character.source)
     results = []
     for index, (clip, path) in enumerate(zip(wanted, paths, strict=True)):
-        tell = None if progress is None else _part(progress, index, len(wanted))
+        tell = part_of(progress, index, len(wanted))
         closes = clip.looping if loop is None else loop
         make = simulate or (lambda model, fps: model_simulation(model, fps=fps))
         results.append(_bake_one(model, character, clip, path, fps, closes, options, tell, make))
@@ -153,13 +154,6 @@ def _safe(name: str) -> str:
     """A clip's name as a file's: no separators, no leading dots."""
     safe = "".join(letter if letter.isalnum() or letter in "-_ ." else "_" for letter in name)
     return safe.strip(". ") or "clip"
-
-
-def _part(progress: Progress, index: int, count: int) -> Progress:
-    def tell(done: int, total: int) -> None:
-        progress(1000 * index + round(1000 * done / max(total, 1)), 1000 * count)
-
-    return tell
 
 
 def require_same_character(model: PoseSpaceModel, character: Character) -> None:

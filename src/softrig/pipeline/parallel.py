@@ -44,6 +44,17 @@ def workers(jobs: int | None = None, cluster: str | None = None) -> Iterator[int
         yield sum(client.ncores().values()) or 1
 
 
+def part_of(progress: Progress | None, index: int, parts: int) -> Progress | None:
+    """What to tell the progress of one of several equal parts to; it never goes back from part to part."""
+    if progress is None:
+        return None
+
+    def tell(done: int, total: int) -> None:
+        progress(1000 * index + round(1000 * done / max(total, 1)), 1000 * parts)
+
+    return tell
+
+
 def cached_each(
     cache: StageCache,
     stage: str,

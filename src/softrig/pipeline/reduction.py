@@ -22,7 +22,7 @@ from softrig.pipeline.elasticity import mixed_elasticity, pose_elasticity
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
 from softrig.pipeline.inertia import Inertia, make_inertia
-from softrig.pipeline.parallel import Progress
+from softrig.pipeline.parallel import Progress, part_of
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.shapes import Shapes, pose_loads
 from softrig.pipeline.stiffness import contact_stiffness, with_stiffness_map
@@ -45,7 +45,7 @@ def reduce_forces(
     progress: Progress | None = None,
 ) -> PoseSpaceModel:
     """Train the cubature, project everything else exactly, and put the model together."""
-    trained = _cubature(flesh, posing, fabric, shapes, project, cache, progress)
+    trained = _cubature(flesh, posing, fabric, shapes, project, cache, part_of(progress, 0, 2))
     mass = fabric.density * flesh.unit_mass
     inertia = make_inertia(flesh, posing, shapes, mass, project)
     rotations, frames = _rotations(posing, flesh)
@@ -77,7 +77,7 @@ def reduce_forces(
         modes_order=shapes.sigma,
         frequencies=shapes.frequencies,
     )
-    model = with_stiffness_map(model, flesh, posing, fabric, contact, project, cache)
+    model = with_stiffness_map(model, flesh, posing, fabric, contact, project, cache, part_of(progress, 1, 2))
     notes = _notes(model, posing, fabric, shapes, text_value(trained["report"]), inertia, project)
     model.notes.update(notes)
     return model

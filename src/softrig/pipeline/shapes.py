@@ -39,7 +39,7 @@ from softrig.numerics.null_space import null_space
 from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
-from softrig.pipeline.parallel import Progress, cached_each
+from softrig.pipeline.parallel import Progress, cached_each, part_of
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.regions import make_regions
 from softrig.pipeline.rehearsal import rehearse
@@ -139,9 +139,9 @@ def make_shapes(
     loads = tuple(pose_loads(posing, flesh, i) for i in range(len(posing.positions)))
     tasks = [_task(i, flesh, posing, fabric, project, regions, loads[i]) for i in range(len(loads))]
     keys = [content_hash({name: getattr(task, name) for name in task.__dataclass_fields__}) for task in tasks]
-    found = cached_each(cache, "samples", keys, pose_samples, tasks, jobs, progress)
+    found = cached_each(cache, "samples", keys, pose_samples, tasks, jobs, part_of(progress, 0, 2))
     frequencies = np.stack([arrays["frequencies"] for arrays in found])
-    lived = _rehearsed(character, flesh, posing, fabric, frequencies, project, cache, jobs, progress)
+    lived = _rehearsed(character, flesh, posing, fabric, frequencies, project, cache, jobs, part_of(progress, 1, 2))
     basis = _regional(found, lived, posing, flesh, fabric, regions, project)
     names = regions.names if not lived or len(regions.names) == 1 else (*regions.names, WHOLE_BODY)
     shapes, angles = _aligned(basis, posing, flesh, fabric)

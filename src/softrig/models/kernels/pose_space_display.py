@@ -1,11 +1,12 @@
-"""What is drawn: displacements of tet vertices, and the skinned surface carried along by them, in single precision.
+"""What is drawn: the skinned surface carried along by the displacements of the tets, in single precision.
 
-Vertices of the surface stand in runs of the same bones (`pose_space_runs`).
+Vertices that hang on the same bones stand in runs (`pose_space_runs`). Each run of the surface is morphed, skinned and
+carried along before the next, so that what lies between stays in the cache.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -18,29 +19,53 @@ from softrig.models.kernels.pose_space_drive import (
     pose_weights,
     world_matrices,
 )
-from softrig.models.kernels.pose_space_frames import mixed_quaternion
-from softrig.models.kernels.pose_space_runs import skinned
+from softrig.models.kernels.pose_space_rows import NEGLIGIBLE
+from softrig.models.kernels.pose_space_runs import mixed_quaternions, skin_run
+from softrig.models.kernels.pose_space_tables import BoneRuns
+from softrig.models.kernels.vectors import BEYOND, load_four, plus_product, row, spread_four, store_three
+
+
+class Motion(NamedTuple):
+    """What moves the tet vertices that carry the surface."""
+
+    q: np.ndarray
+    upsilon: np.ndarray
+    basis: np.ndarray
+    quaternions: np.ndarray
+    starts: np.ndarray
+    """As in `Rows`, and so the next three."""
+    columns: np.ndarray
+    high: np.ndarray
+    coarse: np.ndarray
+    sets: np.ndarray
+    """(k, 2) int32: a set of regions, and how many of these vertices have it, in the order of their shapes."""
+    slots: np.ndarray
+    """(d,) uint32: where each of them stands among those below, by bones."""
+    factors: np.ndarray
+    """(m_b · r + BEYOND,) float32 scratch."""
+    local: np.ndarray
+    """(3, d) float32 Rᵀu."""
+    signed: np.ndarray
+    """(4 · most bones of a vertex,) float32 scratch."""
+    mixed: np.ndarray
+    """(4, d + BEYOND) float32 quaternions of any length."""
+    moves: np.ndarray
+    """Flat (d + 1, 4) float32 u, after a vertex that never moves."""
 
 
 class Skinning(NamedTuple):
     """A blend-shaped, linearly skinned surface by place in its runs."""
 
     points: np.ndarray
-    """(3, n̄) float32 rest positions."""
-    morphs: np.ndarray
-    """(t,) int32 parameters of the blend shapes."""
-    morph_starts: np.ndarray
-    """(t + 1,) int32."""
-    morph_places: np.ndarray
-    """int32 places that a blend shape moves."""
-    morph_moves: np.ndarray
+    """(3, n̄ + BEYOND) float32 rest positions."""
+    piece_starts: np.ndarray
+    """(runs + 1,) int32."""
+    pieces: np.ndarray
+    """(k, 4) int32: a blend shape, the first place it moves, how many, and where `piece_moves` begin."""
+    piece_moves: np.ndarray
     """(3, entries) float32."""
-    touched: np.ndarray
-    """int32 places that any blend shape moves."""
-    moved: np.ndarray
-    """(3, n̄) float32 moved rest positions."""
-    out: np.ndarray
-    """(3, n̄) float32 skinned positions."""
+    room: np.ndarray
+    """(6, longest run + BEYOND) float32 scratch: morphed and skinned positions."""
     world: np.ndarray
     """(nodes, 3, 4) scratch."""
     matrices: np.ndarray
@@ -52,200 +77,229 @@ class Skinning(NamedTuple):
     """(P,) scratch: parameters with those weights."""
     w: np.ndarray
     """(m,) scratch."""
-    room: np.ndarray
-    """Scratch for features."""
+    features: np.ndarray
+    """Scratch."""
 
 
 class Embedding(NamedTuple):
-    """The surface in the tets, tet by tet."""
+    """The surface in the tets, by place."""
 
-    starts: np.ndarray
-    """(k + 1,) int32 first entry of each tet."""
     nodes: np.ndarray
-    """(k, 4) int32 place + 1 of its corners among the displacements; 0: it does not move."""
-    places: np.ndarray
-    """(n̄,) int32 place of each entry among the skinned positions."""
-    vertices: np.ndarray
-    """(n̄,) int32 surface vertex of each entry."""
+    """Flat (n̄, 4) unsigned: which of `Motion.moves`."""
     weights: np.ndarray
-    """(n̄, 4) float32."""
+    """Flat (n̄, 4) float32."""
+    vertices: np.ndarray
+    """(n̄,) uint32 vertex of the surface at each place."""
 
 
-@njit(cache=True, fastmath=FAST)
-def local_displacement(entries: np.ndarray, at: int, factors: np.ndarray, width: int, out: np.ndarray) -> None:
-    """out (3,) = three rows of `width` entries from `at` on, times `factors`; in the precision of `out`."""
-    one, two = entries[at : at + width], entries[at + width : at + 2 * width]
-    three = entries[at + 2 * width : at + 3 * width]
-    x, y, z = out.dtype.type(0), out.dtype.type(0), out.dtype.type(0)
-    for t in range(width):
-        f = factors[t]
-        x += one[t] * f
-        y += two[t] * f
-        z += three[t] * f
-    out[0], out[1], out[2] = x, y, z
+# Where each table begins among the arguments of `draw_skin`.
+_BONES = len(Motion._fields)
+_TREE = _BONES + len(BoneRuns._fields)
+_FEATURES = _TREE + len(Tree._fields)
+_SKINNING = _FEATURES + len(Features._fields)
+_RUNS = _SKINNING + len(Skinning._fields)
+_EMBEDDING = _RUNS + len(BoneRuns._fields)
+_END = _EMBEDDING + len(Embedding._fields)
 
 
 @njit(cache=True)
-def local_displacements(
-    vertices: np.ndarray,
-    of_vertex: np.ndarray,
+def move_tets(*tables: Any) -> None:
+    """Write u of the tet vertices that carry the surface; `tables`: fields of `Motion` and of their `BoneRuns`."""
+    motion, bones = Motion(*tables[:_BONES]), BoneRuns(*tables[_BONES:_TREE])
+    local_moves(
+        motion.starts,
+        motion.columns,
+        motion.high,
+        motion.coarse,
+        motion.q,
+        motion.upsilon,
+        motion.basis,
+        motion.sets,
+        motion.slots,
+        motion.factors,
+        motion.local,
+    )
+    mixed_quaternions(
+        bones.runs,
+        bones.starts,
+        bones.bones,
+        bones.offsets,
+        bones.weights,
+        motion.quaternions,
+        motion.signed,
+        motion.mixed,
+    )
+    turn_moves(motion.mixed, motion.local, motion.moves)
+
+
+@njit(cache=True, fastmath=FAST)
+def local_moves(
     starts: np.ndarray,
     columns: np.ndarray,
-    offsets: np.ndarray,
-    entries: np.ndarray,
+    high: np.ndarray,
+    coarse: np.ndarray,
     q: np.ndarray,
     upsilon: np.ndarray,
     basis: np.ndarray,
+    sets: np.ndarray,
+    slots: np.ndarray,
     factors: np.ndarray,
     local: np.ndarray,
-    out: np.ndarray,
 ) -> None:
-    """Write Rᵀu (k, ≥ 3) of tet vertices (k,), metres.
+    """Write Rᵀu (3, d), metres: rows of shapes in the order in which they stand, times factors of their set.
 
-    `factors` scratch for m_b · r numbers; it and `local` (3,) set the precision of the sums.
+    Sums run on in whole vectors, over entries of the next row times zeros.
     """
-    current = -1
-    width = 0
-    for k in range(vertices.shape[0]):
-        own = of_vertex[vertices[k]]
-        if own < 0:
-            out[k, 0], out[k, 1], out[k, 2] = 0.0, 0.0, 0.0
-            continue
-        if own != current:
-            current = own
-            width = 0
-            for b in range(basis.shape[0]):
-                for t in range(starts[own], starts[own + 1]):
-                    factors[width] = basis[b] * upsilon[columns[t]] * q[columns[t]]
-                    width += 1
-        local_displacement(entries, offsets[vertices[k]], factors, width, local)
-        out[k, 0], out[k, 1], out[k, 2] = local[0], local[1], local[2]
+    first, last = drawn_poses(basis)
+    x, y, z = local[0], local[1], local[2]
+    begin, done = np.uint64(0), np.uint64(0)
+    for s in range(sets.shape[0]):
+        own, count = sets[s, 0], np.uint64(sets[s, 1])
+        length = starts[own + 1] - starts[own]
+        width = 0
+        for b in range(first, last):
+            for t in range(starts[own], starts[own + 1]):
+                column = columns[t]
+                factors[width] = basis[b] * coarse[b, column] * upsilon[column] * q[column]
+                width += 1
+        factors[width : width + BEYOND] = 0.0
+        stride, skipped = np.uint64(basis.shape[0] * length), np.uint64(first * length)
+        whole = np.uint64((width + BEYOND - 1) // BEYOND) * np.uint64(BEYOND)
+        for k in range(done, done + count):
+            at = begin + skipped
+            one, two, three = high[at : at + whole], high[at + stride :][:whole], high[at + stride + stride :][:whole]
+            sx, sy, sz = np.float32(0.0), np.float32(0.0), np.float32(0.0)
+            for t in range(whole):
+                f = factors[t]
+                sx += np.float32(one[t]) * f
+                sy += np.float32(two[t]) * f
+                sz += np.float32(three[t]) * f
+            x[slots[k]], y[slots[k]], z[slots[k]] = sx, sy, sz
+            begin += stride + stride + stride
+        done += count
 
 
 @njit(cache=True)
-def turn_vectors(
-    vertices: np.ndarray,
-    starts: np.ndarray,
-    bones: np.ndarray,
-    weights: np.ndarray,
-    quaternions: np.ndarray,
-    root: int,
-    blended: bool,
-    vectors: np.ndarray,
-) -> None:
-    """Turn vectors (k, ≥ 3) of tet vertices (k,) by their R_v."""
-    for k in range(vertices.shape[0]):
-        x, y, z, w, s = mixed_quaternion(vertices[k], starts, bones, weights, quaternions, root, blended)
-        # By the quaternion alone: v + s (w t + q × t) with t = q × v.
-        u0, u1, u2 = vectors[k, 0], vectors[k, 1], vectors[k, 2]
-        t0, t1, t2 = y * u2 - z * u1, z * u0 - x * u2, x * u1 - y * u0
-        vectors[k, 0] = u0 + s * (w * t0 + y * t2 - z * t1)
-        vectors[k, 1] = u1 + s * (w * t1 + z * t0 - x * t2)
-        vectors[k, 2] = u2 + s * (w * t2 + x * t1 - y * t0)
+def drawn_poses(basis: np.ndarray) -> tuple[int, int]:
+    """The first pose that counts, and the one after the last: those between need no test of their own."""
+    first, last = 0, basis.shape[0]
+    while first + 1 < last and abs(basis[first]) < NEGLIGIBLE:
+        first += 1
+    while first + 1 < last and abs(basis[last - 1]) < NEGLIGIBLE:
+        last -= 1
+    return first, last
 
 
-@njit(cache=True, fastmath=FAST)
-def turn_by(mixed: np.ndarray, vectors: np.ndarray) -> None:
-    """Turn vectors (k, 4), float32, by quaternions (4, k) of any length."""
+@njit(cache=True, fastmath=FAST, error_model="numpy")
+def turn_moves(mixed: np.ndarray, local: np.ndarray, moves: np.ndarray) -> None:
+    """Write `moves`, flat (d + 1, 4), after the first: vectors (3, d) turned by quaternions (4, ≥ d) of any length."""
     x, y, z, w = mixed[0], mixed[1], mixed[2], mixed[3]
-    for t in range(x.shape[0]):
+    u, v, h = local[0], local[1], local[2]
+    out = moves[4:]
+    for t in range(u.shape[0]):
         s = np.float32(2.0) / (x[t] * x[t] + y[t] * y[t] + z[t] * z[t] + w[t] * w[t] + np.float32(1e-30))
-        u0, u1, u2 = vectors[t, 0], vectors[t, 1], vectors[t, 2]
-        t0, t1, t2 = y[t] * u2 - z[t] * u1, z[t] * u0 - x[t] * u2, x[t] * u1 - y[t] * u0
-        vectors[t, 0] = u0 + s * (w[t] * t0 + y[t] * t2 - z[t] * t1)
-        vectors[t, 1] = u1 + s * (w[t] * t1 + z[t] * t0 - x[t] * t2)
-        vectors[t, 2] = u2 + s * (w[t] * t2 + x[t] * t1 - y[t] * t0)
+        t0, t1, t2 = y[t] * h[t] - z[t] * v[t], z[t] * u[t] - x[t] * h[t], x[t] * v[t] - y[t] * u[t]
+        out[4 * t] = u[t] + s * (w[t] * t0 + y[t] * t2 - z[t] * t1)
+        out[4 * t + 1] = v[t] + s * (w[t] * t1 + z[t] * t0 - x[t] * t2)
+        out[4 * t + 2] = h[t] + s * (w[t] * t2 + x[t] * t1 - y[t] * t0)
+        # All four, so that whole vectors are stored.
+        out[4 * t + 3] = np.float32(0.0)
 
 
 @njit(cache=True)
-def moved_points(
-    points: np.ndarray,
-    p: np.ndarray,
-    morphs: np.ndarray,
-    starts: np.ndarray,
-    places: np.ndarray,
-    moves: np.ndarray,
-    touched: np.ndarray,
-    out: np.ndarray,
-) -> bool:
-    """Write points (3, n̄) plus the weighted blend shapes; False, and nothing written, where all weights are zero.
+def draw_skin(p: np.ndarray, out: np.ndarray, *tables: Any) -> None:
+    """Write the surface, flat (n̄, 3), at rig parameters p (P,), correctives applied, carried along by the tets.
 
-    `out` holds the points already where no blend shape reaches; `touched` names the other places.
+    `tables`: fields of `Motion`, its `BoneRuns`, `Tree`, `Features`, `Skinning`, its `BoneRuns` and `Embedding`.
     """
-    moving = False
-    for t in range(morphs.shape[0]):
-        weight = np.float32(p[morphs[t]])
-        if weight == 0.0:
-            continue
-        if not moving:
-            for i in range(3):
-                for k in range(touched.shape[0]):
-                    out[i, touched[k]] = points[i, touched[k]]
-            moving = True
-        for i in range(3):
-            for k in range(starts[t], starts[t + 1]):
-                out[i, places[k]] += weight * moves[i, k]
-    return moving
-
-
-@njit(cache=True)
-def skin_surface(
-    p: np.ndarray,
-    tree: Tree,
-    features: Features,
-    skinning: Skinning,
-    runs: np.ndarray,
-    starts: np.ndarray,
-    bones: np.ndarray,
-    offsets: np.ndarray,
-    weights: np.ndarray,
-) -> None:
-    """Write the skinned positions at rig parameters p (P,), correctives applied, into `skinning.out`."""
+    move_tets(*tables[:_TREE])
+    tree, features = Tree(*tables[_TREE:_FEATURES]), Features(*tables[_FEATURES:_SKINNING])
+    skinning, bones = Skinning(*tables[_SKINNING:_RUNS]), BoneRuns(*tables[_RUNS:_EMBEDDING])
+    embedding, moves = Embedding(*tables[_EMBEDDING:_END]), Motion(*tables[:_BONES]).moves
     own = skinning.p
     for k in range(p.shape[0]):
         own[k] = p[k]
     if skinning.correctives.shape[0] > 0:
-        pose_weights(features, p, skinning.room, skinning.w)
+        pose_weights(features, p, skinning.features, skinning.w)
         for k in range(skinning.correctives.shape[0]):
             own[skinning.correctives[k]] = skinning.w[skinning.corrective_poses[k]]
     world_matrices(tree, own, skinning.world)
     bone_matrices(tree, skinning.world, skinning.matrices)
-    points = skinning.points
-    if moved_points(
-        points,
-        own,
-        skinning.morphs,
-        skinning.morph_starts,
-        skinning.morph_places,
-        skinning.morph_moves,
-        skinning.touched,
-        skinning.moved,
-    ):
-        points = skinning.moved
-    skinned(points, skinning.matrices, runs, starts, bones, offsets, weights, skinning.out)
+    points, room, matrices = skinning.points, skinning.room, skinning.matrices.reshape(-1)
+    for run in range(bones.runs.shape[0] - 1):
+        low, high = bones.runs[run], bones.runs[run + 1]
+        x, y, z = points[0, low:], points[1, low:], points[2, low:]
+        pieces = skinning.pieces[skinning.piece_starts[run] : skinning.piece_starts[run + 1]]
+        if morph(high - low, x, y, z, own, pieces, low, skinning.piece_moves, room[0], room[1], room[2]):
+            x, y, z = room[0], room[1], room[2]
+        carrying = bones.bones[bones.starts[run] : bones.starts[run + 1]]
+        shares = bones.weights[bones.offsets[run] :]
+        skin_run(high - low, x, y, z, matrices, carrying, shares, room[3], room[4], room[5])
+        nodes, weights = embedding.nodes[4 * low : 4 * high], embedding.weights[4 * low : 4 * high]
+        embed(room[3], room[4], room[5], moves, nodes, weights, embedding.vertices[low:high], out)
 
 
 @njit(cache=True, fastmath=FAST)
-def add_moves(
-    positions: np.ndarray,
+def morph(
+    count: int,
+    x: np.ndarray,
+    y: np.ndarray,
+    z: np.ndarray,
+    p: np.ndarray,
+    pieces: np.ndarray,
+    low: int,
     moves: np.ndarray,
-    starts: np.ndarray,
+    u: np.ndarray,
+    v: np.ndarray,
+    w: np.ndarray,
+) -> bool:
+    """Write into u, v, w `count` points x, y, z, the first at place `low`, plus the weighted blend shapes.
+
+    False, and nothing written, where all weights are zero.
+    """
+    moving = False
+    for k in range(pieces.shape[0]):
+        weight = np.float32(p[pieces[k, 0]])
+        if weight == 0.0:
+            continue
+        if not moving:
+            for t in range(count):
+                u[t], v[t], w[t] = x[t], y[t], z[t]
+            moving = True
+        at = pieces[k, 3]
+        _add(weight, moves[0, at : at + pieces[k, 2]], u[pieces[k, 1] - low :])
+        _add(weight, moves[1, at : at + pieces[k, 2]], v[pieces[k, 1] - low :])
+        _add(weight, moves[2, at : at + pieces[k, 2]], w[pieces[k, 1] - low :])
+    return moving
+
+
+@njit(cache=True, fastmath=FAST)
+def _add(weight: np.float32, source: np.ndarray, target: np.ndarray) -> None:
+    for t in range(source.shape[0]):
+        target[t] += weight * source[t]
+
+
+@njit(cache=True)
+def embed(
+    x: np.ndarray,
+    y: np.ndarray,
+    z: np.ndarray,
+    moves: np.ndarray,
     nodes: np.ndarray,
-    places: np.ndarray,
-    vertices: np.ndarray,
     weights: np.ndarray,
+    vertices: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write out (n̄, 3) = positions (3, n̄) by place, plus the displacements `moves` (k + 1, 4) of the tet around."""
-    for tet in range(nodes.shape[0]):
-        a, b, c, d = nodes[tet, 0], nodes[tet, 1], nodes[tet, 2], nodes[tet, 3]
-        ax, ay, az = moves[a, 0], moves[a, 1], moves[a, 2]
-        bx, by, bz = moves[b, 0], moves[b, 1], moves[b, 2]
-        cx, cy, cz = moves[c, 0], moves[c, 1], moves[c, 2]
-        dx, dy, dz = moves[d, 0], moves[d, 1], moves[d, 2]
-        for k in range(starts[tet], starts[tet + 1]):
-            w0, w1, w2, w3 = weights[k, 0], weights[k, 1], weights[k, 2], weights[k, 3]
-            place, v = places[k], vertices[k]
-            out[v, 0] = positions[0, place] + (w0 * ax + w1 * bx + w2 * cx + w3 * dx)
-            out[v, 1] = positions[1, place] + (w0 * ay + w1 * by + w2 * cy + w3 * dy)
-            out[v, 2] = positions[2, place] + (w0 * az + w1 * bz + w2 * cz + w3 * dz)
+    """Write out[vertices] = positions plus the displacements `moves` of the tets around, of k vertices.
+
+    All flat: positions (k,), `moves` (d + 1, 4), `nodes` and `weights` (k, 4), `out` (n̄, 3).
+    """
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    for k in range(np.uint64(vertices.shape[0])):
+        a, b, c, d = four * k, four * k + one, four * k + two, four * k + three
+        total = row(x[k], y[k], z[k])
+        total = plus_product(total, spread_four(weights[a]), load_four(moves, four * nodes[a]))
+        total = plus_product(total, spread_four(weights[b]), load_four(moves, four * nodes[b]))
+        total = plus_product(total, spread_four(weights[c]), load_four(moves, four * nodes[c]))
+        total = plus_product(total, spread_four(weights[d]), load_four(moves, four * nodes[d]))
+        store_three(out, three * vertices[k], total)

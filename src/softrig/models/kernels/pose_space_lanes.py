@@ -282,7 +282,7 @@ def stable_neo_hookean_lanes(
         hessian[352 + t] = lambda_ * k22 * k22 + m * n22
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, fastmath=FAST, error_model="numpy")
 def rest_lanes(
     lanes: int,
     edges: np.ndarray,

@@ -15,15 +15,21 @@ from softrig.models.kernels.pose_space_tables import (
     BoneRuns,
     Carriers,
     Chunks,
+    Gyro,
     Memory,
     Projection,
     Rows,
     Sums,
 )
+from softrig.models.kernels.vectors import BEYOND
 from softrig.models.pose_space import PoseSpaceModel
 
 NOTHING = 1e-14
 """Entries below this times the largest are zero."""
+FAINT = 1e-7
+"""The same of what is kept in single precision."""
+HIGHEST = 32767
+"""The largest number of 16 bits."""
 
 
 def region_runs(region_of_mode: np.ndarray) -> np.ndarray:
@@ -44,11 +50,11 @@ def run_columns(runs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return np.concatenate(parts).astype(np.int32) if parts else np.zeros(0, np.int32)
 
 
-def coupled(matrices: np.ndarray, runs: np.ndarray) -> np.ndarray:
-    """(g, g) bool: which runs meet in any of the (..., r, r) matrices."""
+def coupled(matrices: np.ndarray, runs: np.ndarray, faint: float = NOTHING) -> np.ndarray:
+    """(g, g) bool: which runs meet in any of the (..., r, r) matrices, in entries beyond `faint` of the largest."""
     size = np.abs(matrices).reshape(-1, *matrices.shape[-2:]).max(axis=0, initial=0.0)
     sums = np.maximum.reduceat(np.maximum.reduceat(size, runs[:-1], axis=0), runs[:-1], axis=1)
-    meets = sums > NOTHING * sums.max(initial=0.0)
+    meets = sums > faint * sums.max(initial=0.0)
     return meets | meets.T
 
 
@@ -108,21 +114,40 @@ def sums(model: PoseSpaceModel, runs: np.ndarray, together: np.ndarray) -> Sums:
         products[i, j] if i == j else products[i, j] + products[j, i] for i in range(basis) for j in range(i, basis)
     ]
     lowest = np.argmax(meets | together, axis=1)
-    gyro_segments, starts, gyro = [np.zeros((0, 4), np.int32)], [0], [np.zeros((9, 0))]
-    for matrices in model.gyro:
-        own = segments_of(coupled(matrices, runs), runs, sum(part.shape[1] for part in gyro))
-        gyro_segments.append(own)
-        starts.append(starts[-1] + len(own))
-        gyro.append(packed(matrices, own))
     return Sums(
         segments,
         runs[lowest].repeat(np.diff(runs)).astype(np.int32),
         packed(np.array(terms), segments),
         packed(correction, segments),
         packed(np.array([positive_part(matrix) for matrix in poses]), segments),
-        np.concatenate(gyro_segments),
+    )
+
+
+def gyro(model: PoseSpaceModel, runs: np.ndarray) -> Gyro:
+    """The gyroscopic matrices, block by block of regions that meet in a group."""
+    meeting = [coupled(matrices, runs, FAINT) for matrices in model.gyro]
+    union = np.any([np.zeros((len(runs) - 1,) * 2, bool), *meeting], axis=0)
+    blocks = [(i, j) for i, j in np.argwhere(union) if j <= i]
+    segments, ends = [np.zeros((0, 4), np.int32)], [0]
+    for i, j in blocks:
+        only = np.zeros_like(union)
+        only[i, j] = True
+        segments.append(segments_of(only, runs, ends[-1]))
+        ends.append(ends[-1] + int(segments[-1][:, 2].sum()))
+    starts, pieces, terms, used = [0], [np.zeros((0, 3), np.int32)], [np.zeros((9, 0))], 0
+    for matrices, meets in zip(model.gyro, meeting, strict=True):
+        felt = [k for k, (i, j) in enumerate(blocks) if meets[i, j]]
+        for run in np.split(felt, np.flatnonzero(np.diff(felt) > 1) + 1) if felt else ():
+            low, high = ends[run[0]], ends[run[-1] + 1]
+            pieces.append(np.array([[low, high - low, used]], np.int32))
+            terms += [packed(matrices, segments[k + 1]) for k in run]
+            used += high - low
+        starts.append(len(pieces) - 1)
+    return Gyro(
+        np.concatenate(segments),
         np.array(starts, np.int32),
-        np.concatenate(gyro, axis=1).astype(np.float32),
+        np.concatenate(pieces),
+        np.concatenate(terms, axis=1).astype(np.float32),
     )
 
 
@@ -133,43 +158,60 @@ def positive_part(matrix: np.ndarray) -> np.ndarray:
 
 
 def rows(model: PoseSpaceModel, runs: np.ndarray, regions: np.ndarray) -> Rows:
-    """The shapes of the vertices, those that carry the surface first, of the same bones together."""
-    n = len(model.vertices)
+    """The shapes of the vertices, those that carry the surface first, of the same regions together."""
+    n, (fine, steps) = len(model.vertices), fixed_point(model.shapes)
     masks, of_vertex = np.unique(regions, axis=0, return_inverse=True)
     of_vertex = of_vertex.ravel()
     columns = [run_columns(runs, mask) for mask in masks]
     drawn = np.zeros(n, bool)
     drawn[model.embedding_nodes[model.embedding_weights != 0.0]] = True
-    offsets, entries, used = np.zeros(n, np.int64), [np.zeros(0, np.float32)], 0
-    for vertex in np.lexsort((np.arange(n), of_vertex, bone_sets(model), ~drawn)):
-        own = model.shapes[:, vertex][:, :, columns[of_vertex[vertex]]]
-        if own.size == 0:
-            of_vertex[vertex] = -1
-            continue
-        offsets[vertex] = used
-        entries.append(own.transpose(1, 0, 2).astype(np.float32).ravel())
-        used += own.size
-    starts = np.cumsum([0, *(len(part) for part in columns)]).astype(np.int32)
+    offsets, used = np.zeros(n, np.int64), 0
+    high, low = [np.zeros(0, np.int16)], [np.zeros(0, np.int8)]
+    for chosen in (drawn, ~drawn):
+        for own, part in enumerate(columns):
+            vertices = np.flatnonzero(chosen & (of_vertex == own))
+            values = model.shapes[:, vertices][..., part].transpose(1, 2, 0, 3)
+            numbers = np.rint(values / fine[:, part]).astype(np.int32)
+            coarse = np.floor(numbers / steps[:, part] + 0.5).astype(np.int32)
+            high.append(coarse.astype(np.int16).ravel())
+            low.append((numbers - steps[:, part] * coarse).astype(np.int8).ravel())
+            size = 3 * len(model.shapes) * len(part)
+            offsets[vertices] = used + size * np.arange(len(vertices))
+            used += size * len(vertices)
+    still = np.array([len(part) == 0 for part in columns])
     return Rows(
-        starts,
+        np.cumsum([0, *(len(part) for part in columns)]).astype(np.int32),
         np.concatenate([np.zeros(0, np.int32), *columns]),
-        of_vertex.astype(np.int32),
+        np.where(still[of_vertex], -1, of_vertex).astype(np.int32),
         offsets,
-        np.concatenate(entries),
+        np.concatenate([*high, np.zeros(BEYOND, np.int16)]),
+        np.concatenate(low),
+        fine * steps,
+        fine,
     )
 
 
-def bone_runs(
-    table: csr_array, order: np.ndarray | None = None, kind: type = np.float64
-) -> tuple[np.ndarray, BoneRuns]:
-    """An order of the rows in which those of the same bones stand together, and the runs; or the runs of an order.
+def fixed_point(shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Units (m_b, r) of the numbers that stand for shapes (m_b, n, 3, r), and how many of them `Rows.high` counts in.
 
-    `table` (n, bones) weights; `kind`: the precision of the runs' weights.
+    Units are powers of two, so that numbers of 24 bits times units are exact in single precision.
+    """
+    peaks = np.abs(shapes).max(axis=(1, 2), initial=0.0)
+    fine = np.exp2(np.ceil(np.log2(np.where(peaks > 0.0, peaks, 1.0) / (HIGHEST << 8))))
+    return fine, np.maximum(1, np.ceil(np.rint(peaks / fine) / HIGHEST)).astype(np.int32)
+
+
+def bone_runs(
+    table: csr_array, within: np.ndarray | None = None, kind: type = np.float64
+) -> tuple[np.ndarray, BoneRuns]:
+    """An order of the rows in which those of the same bones stand together, and the runs.
+
+    `table` (n, bones) weights; `within` (n, k) bool: what stands together in a run; `kind`: precision of the weights.
     """
     table.sort_indices()
     keys = [tuple(table.indices[low:high].tolist()) for low, high in pairwise(table.indptr)]
-    if order is None:
-        order = np.array(sorted(range(len(keys)), key=lambda k: (keys[k], k)), np.int64)
+    marks = [b""] * len(keys) if within is None else [row.tobytes() for row in within]
+    order = np.array(sorted(range(len(keys)), key=lambda k: (keys[k], marks[k], k)), np.int64)
     begins = [k for k in range(len(order)) if k == 0 or keys[order[k]] != keys[order[k - 1]]]
     bones = [np.array(keys[order[k]], np.int32) for k in begins]
     runs = np.array([*begins, len(order)], np.int32)
@@ -182,8 +224,13 @@ def bone_runs(
         np.cumsum([0, *(len(part) for part in bones)]).astype(np.int32),
         np.concatenate([np.zeros(0, np.int32), *bones]),
         np.cumsum([len(part) for part in weights])[: len(begins)].astype(np.int64),
-        np.concatenate(weights).astype(kind),
+        np.concatenate([*weights, np.zeros(BEYOND)]).astype(kind),
     )
+
+
+def most_bones(bones: BoneRuns) -> int:
+    """How many bones a vertex has at most."""
+    return int(np.diff(bones.starts).max(initial=0))
 
 
 def root_table(model: PoseSpaceModel, count: int) -> csr_array:
@@ -196,17 +243,6 @@ def cubature_runs(model: PoseSpaceModel, vertices: np.ndarray) -> tuple[np.ndarr
     """An order of the cubature vertices (k,) in which those of the same bones stand together, and their runs."""
     table = model.tet_rig.weights
     return bone_runs(root_table(model, len(vertices)) if table is None else table[vertices])
-
-
-def bone_sets(model: PoseSpaceModel) -> np.ndarray:
-    """(n,) a number for the set of bones that carries each tet vertex; all the same where there are none."""
-    if model.tet_rig.weights is None:
-        return np.zeros(len(model.vertices), np.int64)
-    table = model.tet_rig.weights
-    rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
-    carried = np.zeros(table.shape, bool)
-    carried[rows, table.indices] = True
-    return np.unique(carried, axis=0, return_inverse=True)[1].ravel()
 
 
 def carriers(model: PoseSpaceModel, observed: np.ndarray, cubature_vertices: np.ndarray) -> Carriers:
@@ -248,7 +284,15 @@ def carriers(model: PoseSpaceModel, observed: np.ndarray, cubature_vertices: np.
     )
 
 
-def memory(model: PoseSpaceModel, chunks: Chunks, sums_: Sums, carriers_: Carriers, values: int) -> Memory:
+def memory(
+    model: PoseSpaceModel,
+    chunks: Chunks,
+    sums_: Sums,
+    gyro_: Gyro,
+    carriers_: Carriers,
+    bones: BoneRuns,
+    values: int,
+) -> Memory:
     """Room for everything a step writes; `values`: how many carrier values there are."""
     r, m, basis = model.mode_count, len(model.poses), len(model.shapes)
     count, entries = len(chunks.volumes), sums_.mass.shape[1]
@@ -276,9 +320,10 @@ def memory(model: PoseSpaceModel, chunks: Chunks, sums_: Sums, carriers_: Carrie
         np.zeros(model.load_count),
         np.zeros(3 * model.frame_count),
         np.ones(r),
-        np.zeros((3, vertices)),
-        np.zeros((3, vertices)),
-        np.zeros((4, vertices)),
+        np.zeros((3, vertices + BEYOND)),
+        np.zeros((3, vertices + BEYOND)),
+        np.zeros(4 * most_bones(bones)),
+        np.zeros((4, vertices + BEYOND)),
         np.zeros((9, vertices)),
         np.zeros((count, 9 * LANES)),
         np.zeros((count, LANES)),
@@ -296,7 +341,7 @@ def memory(model: PoseSpaceModel, chunks: Chunks, sums_: Sums, carriers_: Carrie
         lengths.max(axis=(0, 1), initial=0.0),
         np.zeros(len(sums_.mass)),
         np.zeros(m * max(model.load_count, 3 * model.frame_count)),
-        np.zeros((3, sums_.gyro.shape[1])),
+        np.zeros((3, int(gyro_.segments[:, 2].sum()))),
         np.zeros(8, np.int32),
         np.zeros((8, 3)),
         np.zeros((8, 9)),

@@ -132,14 +132,14 @@ def rest_positions(
 
 @njit(cache=True, fastmath=FAST)
 def bind_positions(points: np.ndarray, w: np.ndarray, corrections: np.ndarray, out: np.ndarray) -> None:
-    """out (3, k) = points + Σ_i w_i corrections[i]."""
+    """out (3, ≥ k) = points (3, k) + Σ_i w_i corrections[i]."""
     for i in range(3):
         target, source = out[i], points[i]
-        for t in range(target.shape[0]):
+        for t in range(source.shape[0]):
             target[t] = source[t]
         for j in range(w.shape[0]):
             delta, weight = corrections[j, i], w[j]
-            for t in range(target.shape[0]):
+            for t in range(source.shape[0]):
                 target[t] += weight * delta[t]
 
 
@@ -227,7 +227,7 @@ def rest_tets(
                 gradients[c, LANES * k + t] = B[k]
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=FAST, error_model="numpy")
 def materials(
     positive: np.ndarray,
     weights: np.ndarray,

@@ -19,6 +19,7 @@ from softrig.models.kernels.pose_space_pose import (
     vertex_rotations,
 )
 from softrig.models.kernels.pose_space_runs import mixed_quaternions, rotations_of, skinned
+from softrig.models.kernels.pose_space_shapes import add_point_loads
 from softrig.models.kernels.pose_space_sums import project
 from softrig.models.kernels.pose_space_tables import (
     EXTERNAL,
@@ -97,10 +98,9 @@ def prepare(
     )
     bind_positions(carriers.cubature_points, memory.w, carriers.cubature_corrections, memory.moved)
     if skin:
-        count = memory.turns.shape[0]
         skinned(
             memory.moved,
-            z[: 12 * count].reshape((count, 3, 4)),
+            z,
             bones.runs,
             bones.starts,
             bones.bones,
@@ -120,7 +120,14 @@ def prepare(
         )
     if carriers.blended:
         mixed_quaternions(
-            bones.runs, bones.starts, bones.bones, bones.offsets, bones.weights, memory.quaternions, memory.mixed
+            bones.runs,
+            bones.starts,
+            bones.bones,
+            bones.offsets,
+            bones.weights,
+            memory.quaternions,
+            memory.signed,
+            memory.mixed,
         )
         rotations_of(memory.mixed, memory.rotations)
     else:
@@ -217,41 +224,14 @@ def prepare(
             memory.load_vertices[:count],
             memory.load_forces,
             memory.load_rotations,
-            rows.of_vertex,
             rows.starts,
             rows.columns,
+            rows.of_vertex,
             rows.offsets,
-            rows.entries,
+            rows.high,
+            rows.low,
+            rows.coarse,
+            rows.fine,
             memory.basis,
             force,
         )
-
-
-@njit(cache=True)
-def add_point_loads(
-    vertices: np.ndarray,
-    forces: np.ndarray,
-    rotations: np.ndarray,
-    of_vertex: np.ndarray,
-    starts: np.ndarray,
-    columns: np.ndarray,
-    offsets: np.ndarray,
-    entries: np.ndarray,
-    basis: np.ndarray,
-    force: np.ndarray,
-) -> None:
-    """force += Σ_v Σ_i w_i V_i[v]ᵀ R_vᵀ F_v."""
-    for k in range(vertices.shape[0]):
-        own = of_vertex[vertices[k]]
-        if own < 0:
-            continue
-        begin, at = starts[own], offsets[vertices[k]]
-        width = starts[own + 1] - begin
-        R = rotations[k]
-        for i in range(3):
-            local = R[i] * forces[k, 0] + R[3 + i] * forces[k, 1] + R[6 + i] * forces[k, 2]
-            for b in range(basis.shape[0]):
-                factor = basis[b] * local
-                for t in range(width):
-                    force[columns[begin + t]] += factor * entries[at + t]
-                at += width

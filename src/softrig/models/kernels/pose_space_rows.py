@@ -15,7 +15,7 @@ from softrig.models.kernels.pose_space_elements import LANES
 
 CORNERS = 12 * LANES
 EDGES = 9 * LANES
-_SMALL = 1e-6
+NEGLIGIBLE = 1e-6
 """Poses of smaller weight are left out of the basis."""
 
 
@@ -78,7 +78,7 @@ def active_poses(weights: np.ndarray, active: np.ndarray, chosen: np.ndarray) ->
     """Write the poses whose weight counts and their weights; returns how many, filled up to a multiple of four."""
     count = 0
     for i in range(weights.shape[0]):
-        if abs(weights[i]) >= _SMALL:
+        if abs(weights[i]) >= NEGLIGIBLE:
             active[count], chosen[count] = i, weights[i]
             count += 1
     while count % 4 > 0 or count == 0:

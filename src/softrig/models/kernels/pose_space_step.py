@@ -14,12 +14,13 @@ import numpy as np
 from numba import njit
 
 from softrig.models.kernels.pose_space_elastic import elasticity
+from softrig.models.kernels.pose_space_gyro import gyroscopic
 from softrig.models.kernels.pose_space_prepare import prepare
+from softrig.models.kernels.pose_space_shapes import within
 from softrig.models.kernels.pose_space_sums import (
     assemble,
     cholesky,
     cholesky_solve,
-    gyroscopic,
     lower_product,
     segment_product,
 )
@@ -48,6 +49,7 @@ from softrig.models.kernels.pose_space_tables import (
     BoneRuns,
     Carriers,
     Chunks,
+    Gyro,
     Memory,
     Projection,
     Rows,
@@ -61,7 +63,8 @@ SUBSTEPS = 4
 # Where each table begins among the arguments of `step`.
 _BONES = len(Carriers._fields)
 _SUMS = _BONES + len(BoneRuns._fields)
-_INERTIA = _SUMS + len(Sums._fields)
+_GYRO = _SUMS + len(Sums._fields)
+_INERTIA = _GYRO + len(Gyro._fields)
 _WIND = _INERTIA + len(Projection._fields)
 _CHUNKS = _WIND + len(Projection._fields)
 _ROWS = _CHUNKS + len(Chunks._fields)
@@ -73,6 +76,7 @@ def step_arguments(
     carriers: Carriers,
     bones: BoneRuns,
     sums: Sums,
+    gyro: Gyro,
     inertia: Projection,
     wind: Projection,
     chunks: Chunks,
@@ -80,7 +84,7 @@ def step_arguments(
     memory: Memory,
 ) -> tuple[Any, ...]:
     """The tables as `step` takes them: one by one, because tuples of arrays cost Numba three times as much a call."""
-    return (*carriers, *bones, *sums, *inertia, *wind, *chunks, *rows, *memory)
+    return (*carriers, *bones, *sums, *gyro, *inertia, *wind, *chunks, *rows, *memory)
 
 
 @njit(cache=True)
@@ -91,7 +95,7 @@ def step(z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, moving: bool, *tables: 
     4; failing that the modes decay by half.
     """
     carriers, bones = Carriers(*tables[:_BONES]), BoneRuns(*tables[_BONES:_SUMS])
-    sums = Sums(*tables[_SUMS:_INERTIA])
+    sums, gyro = Sums(*tables[_SUMS:_GYRO]), Gyro(*tables[_GYRO:_INERTIA])
     inertia, wind = Projection(*tables[_INERTIA:_WIND]), Projection(*tables[_WIND:_CHUNKS])
     chunks, rows = Chunks(*tables[_CHUNKS:_ROWS]), Rows(*tables[_ROWS:_MEMORY])
     memory = Memory(*tables[_MEMORY:_END])
@@ -102,7 +106,7 @@ def step(z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, moving: bool, *tables: 
     state, backup = memory.state, memory.vectors[BACKUP : BACKUP + 3]
     parts, done, sound, fresh = 1, 0, True, True
     while done < parts:
-        sound = attempt(carriers, sums, chunks, rows, memory, memory.settings[STEP] / parts, fresh)
+        sound = attempt(carriers, sums, gyro, chunks, rows, memory, memory.settings[STEP] / parts, fresh)
         fresh = memory.switches[KEPT] == 0
         done += 1
         if sound:
@@ -131,7 +135,9 @@ def copy_rows(source: np.ndarray, target: np.ndarray) -> None:
 
 
 @njit(cache=True, inline="always")
-def attempt(carriers: Carriers, sums: Sums, chunks: Chunks, rows: Rows, memory: Memory, h: float, fresh: bool) -> bool:
+def attempt(
+    carriers: Carriers, sums: Sums, gyro: Gyro, chunks: Chunks, rows: Rows, memory: Memory, h: float, fresh: bool
+) -> bool:
     """Step the modes by h seconds; False, and the state as it was, if there is no sound result.
 
     `fresh`: the rows of the basis at this pose are not there yet.
@@ -153,7 +159,7 @@ def attempt(carriers: Carriers, sums: Sums, chunks: Chunks, rows: Rows, memory: 
     for i in range(r):
         force[i] = memory.vectors[EXTERNAL, i]
     scale = memory.settings[INERTIA]
-    gyroscopic(sums.gyro_segments, sums.gyro_starts, sums.gyro, memory.rates, x, first, scale, memory.gyro, force)
+    gyroscopic(gyro.segments, gyro.starts, gyro.pieces, gyro.terms, memory.rates, x, first, scale, memory.gyro, force)
     projected, sound, trials = False, True, memory.switches[ITERATIONS]
     while trials > 0:
         for i in range(r):
@@ -221,19 +227,22 @@ def attempt(carriers: Carriers, sums: Sums, chunks: Chunks, rows: Rows, memory: 
         for i in range(r):
             new[i] -= residual[i] / upsilon[i]
         trials -= 1
-    sound = sound and _sound(
-        new,
-        upsilon,
-        memory.basis,
-        memory.peaks,
-        memory.settings[LIMIT],
-        carriers.cubature_vertices,
-        rows.of_vertex,
-        rows.starts,
-        rows.columns,
-        rows.offsets,
-        rows.entries,
-    )
+    limit, most = memory.settings[LIMIT], _largest_move(new, upsilon, memory.basis, memory.peaks)
+    # Only beyond the limit need vertices be looked at.
+    if sound and not most <= limit:
+        sound = np.isfinite(most) and within(
+            limit,
+            carriers.cubature_vertices,
+            rows.starts,
+            rows.columns,
+            rows.of_vertex,
+            rows.offsets,
+            rows.high,
+            rows.coarse,
+            new,
+            upsilon,
+            memory.basis,
+        )
     if sound:
         for i in range(r):
             moved = new[i] - q[i]
@@ -245,46 +254,11 @@ def attempt(carriers: Carriers, sums: Sums, chunks: Chunks, rows: Rows, memory: 
 
 
 @njit(cache=True)
-def _sound(
-    q: np.ndarray,
-    upsilon: np.ndarray,
-    basis: np.ndarray,
-    peaks: np.ndarray,
-    limit: float,
-    vertices: np.ndarray,
-    of_vertex: np.ndarray,
-    starts: np.ndarray,
-    columns: np.ndarray,
-    offsets: np.ndarray,
-    entries: np.ndarray,
-) -> bool:
-    """Whether q is finite and moves no cubature vertex by more than the limit.
-
-    The sum of every mode's largest displacement is never smaller: only beyond the limit need vertices be looked at.
-    """
+def _largest_move(q: np.ndarray, upsilon: np.ndarray, basis: np.ndarray, peaks: np.ndarray) -> float:
+    """Metres that no cubature vertex moves beyond: the sum of every mode's largest displacement."""
     total, share = 0.0, 0.0
     for i in range(q.shape[0]):
         total += abs(upsilon[i] * q[i]) * peaks[i]
     for b in range(basis.shape[0]):
         share += abs(basis[b])
-    if total * share <= limit:
-        return True
-    if not np.isfinite(total):
-        return False
-    for k in range(vertices.shape[0]):
-        own = of_vertex[vertices[k]]
-        if own < 0:
-            continue
-        begin, at, square = starts[own], offsets[vertices[k]], 0.0
-        width = starts[own + 1] - begin
-        for _ in range(3):
-            move = 0.0
-            for b in range(basis.shape[0]):
-                for t in range(width):
-                    column = columns[begin + t]
-                    move += basis[b] * entries[at + t] * upsilon[column] * q[column]
-                at += width
-            square += move * move
-        if not square <= limit * limit:
-            return False
-    return True
+    return total * share

@@ -83,65 +83,6 @@ def project(
 
 
 @njit(cache=True, fastmath=FAST)
-def gyroscopic(
-    segments: np.ndarray,
-    starts: np.ndarray,
-    terms: np.ndarray,
-    rates: np.ndarray,
-    x: np.ndarray,
-    speed: np.ndarray,
-    scale: float,
-    room: np.ndarray,
-    force: np.ndarray,
-) -> None:
-    """force −= scale · Σ_groups (2 Σ_a Ω_a Γ_a ẋ + Σ_a Ω̇_a Γ_a x + Σ_ab Ω_aΩ_b Θ_ab x), ẋ = `speed`.
-
-    `terms` (9, entries): the lower halves of three skew Γ, then of six symmetric Θ; `rates` (G, 2, 3): Ω, Ω̇;
-    `room` (3, entries) scratch.
-    """
-    for k in range(rates.shape[0]):
-        ox, oy, oz = rates[k, 0, 0], rates[k, 0, 1], rates[k, 0, 2]
-        tx, ty, tz = rates[k, 1, 0], rates[k, 1, 1], rates[k, 1, 2]
-        low, high = starts[k], starts[k + 1]
-        moving = ox != 0.0 or oy != 0.0 or oz != 0.0 or tx != 0.0 or ty != 0.0 or tz != 0.0
-        if low == high or not moving:
-            continue
-        begin, end = segments[low, 3], segments[high - 1, 3] + segments[high - 1, 2]
-        spin, turn, pull = room[0, begin:end], room[1, begin:end], room[2, begin:end]
-        one, two, three = terms[0, begin:end], terms[1, begin:end], terms[2, begin:end]
-        _sum3(one, two, three, 2.0 * scale * ox, 2.0 * scale * oy, 2.0 * scale * oz, spin)
-        _sum3(one, two, three, scale * tx, scale * ty, scale * tz, turn)
-        one, two, three = terms[3, begin:end], terms[4, begin:end], terms[5, begin:end]
-        _sum3(one, two, three, scale * ox * ox, scale * oy * oy, scale * oz * oz, pull)
-        one, two, three = terms[6, begin:end], terms[7, begin:end], terms[8, begin:end]
-        _add3(one, two, three, scale * ox * oy, scale * ox * oz, scale * oy * oz, pull)
-        for s in range(low, high):
-            i, j, length, at = segments[s, 0], segments[s, 1], segments[s, 2], segments[s, 3] - begin
-            c, e, h = spin[at : at + length], turn[at : at + length], pull[at : at + length]
-            source, pace, target = x[j : j + length], speed[j : j + length], force[j : j + length]
-            xi, vi, total = x[i], speed[i], 0.0
-            for t in range(length):
-                total += c[t] * pace[t] + (h[t] + e[t]) * source[t]
-                target[t] -= (h[t] - e[t]) * xi - c[t] * vi
-            if j + length == i + 1:
-                # The diagonal was counted twice; Γ has none.
-                total -= h[length - 1] * xi
-            force[i] -= total
-
-
-@njit(cache=True, fastmath=FAST)
-def _sum3(one: np.ndarray, two: np.ndarray, three: np.ndarray, a: float, b: float, c: float, out: np.ndarray) -> None:
-    for t in range(out.shape[0]):
-        out[t] = a * one[t] + b * two[t] + c * three[t]
-
-
-@njit(cache=True, fastmath=FAST)
-def _add3(one: np.ndarray, two: np.ndarray, three: np.ndarray, a: float, b: float, c: float, out: np.ndarray) -> None:
-    for t in range(out.shape[0]):
-        out[t] += a * one[t] + b * two[t] + c * three[t]
-
-
-@njit(cache=True, fastmath=FAST)
 def lower_product(matrix: np.ndarray, first: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
     """y += A x of a symmetric A of which the lower half from column first[i] on is read."""
     for i in range(x.shape[0]):

@@ -69,6 +69,7 @@ class BoneRuns(NamedTuple):
     offsets: np.ndarray
     """(k,) int64 where its weights stand in `weights`: bone by bone."""
     weights: np.ndarray
+    """`BEYOND` further entries at the end."""
 
 
 class Sums(NamedTuple):
@@ -84,11 +85,19 @@ class Sums(NamedTuple):
     """(k, entries) the matrices that are mixed into ΔK or, with a stiffness map, into K̃."""
     stiffness_positive: np.ndarray
     """(m, entries) the positive semidefinite part of the ΔK of each pose."""
-    gyro_segments: np.ndarray
-    gyro_starts: np.ndarray
-    """(G + 1,) segments of each group."""
-    gyro: np.ndarray
-    """(9, entries) float32: a correction, and memory is what it costs."""
+
+
+class Gyro(NamedTuple):
+    """Gyroscopic matrices of the groups, in single precision: a correction, and memory is what it costs."""
+
+    segments: np.ndarray
+    """(s, 4) int32 of their sum, block by block of regions that meet."""
+    starts: np.ndarray
+    """(G + 1,) pieces of each group."""
+    pieces: np.ndarray
+    """(k, 3) int32: first entry in the sum, how many, and where `terms` begin."""
+    terms: np.ndarray
+    """(9, …) float32 Γ and Θ."""
 
 
 class Projection(NamedTuple):
@@ -136,7 +145,7 @@ class Chunks(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The shapes of every moving vertex, float32."""
+    """The shapes of every moving vertex in fixed point: coarse · high + fine · low; `high` alone is drawn."""
 
     starts: np.ndarray
     """(k + 1,) int32 columns of each set of regions."""
@@ -144,8 +153,15 @@ class Rows(NamedTuple):
     of_vertex: np.ndarray
     """(n,) int32 set of each vertex, −1: it does not move."""
     offsets: np.ndarray
-    """(n,) int64 into `entries`: (3, m_b, columns)."""
-    entries: np.ndarray
+    """(n,) int64 into `high` and `low`: (3, m_b, columns)."""
+    high: np.ndarray
+    """int16."""
+    low: np.ndarray
+    """int8."""
+    coarse: np.ndarray
+    """(m_b, r) what one step of `high` is worth."""
+    fine: np.ndarray
+    """(m_b, r) the same of `low`: powers of two."""
 
 
 class Memory(NamedTuple):
@@ -178,11 +194,13 @@ class Memory(NamedTuple):
     upsilon: np.ndarray
     """(r,) Υ."""
     positions: np.ndarray
-    """(3, k) rest positions of the cubature vertices at the pose."""
+    """(3, k + BEYOND) rest positions of the cubature vertices at the pose."""
     moved: np.ndarray
-    """(3, k) the same in bind space."""
+    """(3, k + BEYOND) the same in bind space."""
+    signed: np.ndarray
+    """(4 · most bones of a vertex,) scratch."""
     mixed: np.ndarray
-    """(4, k) their quaternions, of any length."""
+    """(4, k + BEYOND) their quaternions, of any length."""
     rotations: np.ndarray
     """(9, k)."""
     gradients: np.ndarray
@@ -215,7 +233,7 @@ class Memory(NamedTuple):
     room: np.ndarray
     """Scratch for a projection."""
     gyro: np.ndarray
-    """(3, entries) scratch."""
+    """(3, entries) scratch: what stands before ẋ and x."""
     load_vertices: np.ndarray
     load_forces: np.ndarray
     load_rotations: np.ndarray
