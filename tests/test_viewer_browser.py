@@ -242,7 +242,7 @@ def test_a_slider_changes_the_motion(screen):
         assert stage.tuning.now.inertia == inertia
         # What was before must have died away; then more than a whole period, as the page shows it.
         begun = screen.page.evaluate("softrig.lastFrame().time")
-        screen.wait("begun => softrig.lastFrame().time > begun + 1", begun)
+        screen.wait("begun => softrig.lastFrame().time > begun + 4", begun)
         offsets[inertia] = screen.page.evaluate(
             """async () => {
                 const number = document.querySelectorAll("#transport .number b")[3], begun = softrig.lastFrame().time;

@@ -3,6 +3,7 @@ import { icon } from "./icons.js";
 import { clamp } from "./math.js";
 
 const QUIET = 450; // milliseconds after letting go, in which an older state may still be on its way
+const ECHO = 3000; // milliseconds in which the server should have taken up the last value
 const PACE = 40, PATIENCE = 2000; // milliseconds between two messages of one drag: at least, and while no frame comes
 
 // Counts frames that arrived. A server that is busy with the last value of a slider is not sent the next.
@@ -47,12 +48,12 @@ export function button({ text, symbol, title, kind = "", click, keys }) {
 
 let names = 0;
 
-// A value on a line. `log`: equal steps multiply. `shown(value)` writes it; a double click or Delete brings `usual` back.
-export function slider({ key, label, title, low, high, step = 0, log = false, usual, shown = (x) => x.toFixed(2), input }) {
-  const id = `slider-${++names}`, send = paced(input);
+// A value on a line. `log`: equal steps multiply. `local`: it stays in the page. `shown(value)` writes it; a double click or Delete brings `usual` back.
+export function slider({ key, label, title, low, high, step = 0, log = false, usual, shown = (x) => x.toFixed(2), input, local = false }) {
+  const id = `slider-${++names}`, send = local ? input : paced(input);
   const range = element("input", { type: "range", id, min: 0, max: 1000, step: 1, title }), output = element("output", { for: id });
   const node = element("div", { class: "field slider", "data-key": key }, element("label", { for: id, title }, label), output, range);
-  let held = false, freeAt = 0, now = low;
+  let held = false, freeAt = 0, now = low, asked = null, askedAt = 0;
   const valueAt = (place) => {
     const value = log ? low * (high / low) ** place : low + (high - low) * place;
     return step ? clamp(Math.round(value / step) * step, low, high) : value;
@@ -67,7 +68,12 @@ export function slider({ key, label, title, low, high, step = 0, log = false, us
     range.setAttribute("aria-valuetext", output.textContent);
     node.style.setProperty("--part", `${100 * clamp(placeOf(value), 0, 1)}%`);
   };
-  const change = (value) => { freeAt = performance.now() + QUIET; show(value); send(value); };
+  const change = (value) => {
+    askedAt = performance.now();
+    [freeAt, asked] = [askedAt + QUIET, value];
+    show(value);
+    send(value);
+  };
   const jump = (value) => { range.value = 1000 * placeOf(value); change(value); };
   const letGo = () => { held = false; freeAt = performance.now() + QUIET; };
   range.addEventListener("input", () => change(valueAt(range.value / 1000)));
@@ -83,7 +89,11 @@ export function slider({ key, label, title, low, high, step = 0, log = false, us
     event.preventDefault();
   });
   node.set = (value, force = false) => {
-    if (!force && (held || performance.now() < freeAt)) return;
+    const time = performance.now();
+    if (!force && (held || time < freeAt)) return;
+    // What a slow server still says about earlier values is not news.
+    if (!force && asked !== null && Math.abs(value - asked) > 1e-6 * (high - low) && time < askedAt + ECHO) return;
+    asked = null;
     range.value = 1000 * placeOf(value);
     show(value);
   };

@@ -49,11 +49,11 @@ function paintPart(app) {
     change: (name) => app.send("paint", { on: true, pose: name }) });
   const value = slider({ key: "brush-value", label: "Softness",
     title: "0: follows the bones exactly, 1: as soft as the preset. X swaps the two",
-    low: 0, high: 1, step: 0.05, usual: 0, input: change("value") });
+    low: 0, high: 1, step: 0.05, usual: 0, local: true, input: change("value") });
   const radius = slider({ key: "brush-radius", label: "Radius", title: "Along the surface. Keys [ and ]",
-    low: 0.005, high: 0.5, log: true, usual: 0.05, shown: metres, input: change("radius") });
+    low: 0.005, high: 0.5, log: true, usual: 0.05, shown: metres, local: true, input: change("radius") });
   const strength = slider({ key: "brush-strength", label: "Strength", title: "How much one dab changes",
-    low: 0.05, high: 1, step: 0.05, usual: 0.5, shown: percent, input: change("strength") });
+    low: 0.05, high: 1, step: 0.05, usual: 0.5, shown: percent, local: true, input: change("strength") });
   const undo = button({ text: "Undo stroke", symbol: "undo", click: () => app.send("paint_undo") });
   const clear = button({ text: "Clear", symbol: "bin", title: "As soft as the preset everywhere", click: () => app.send("paint_clear") });
   let size = 0;
