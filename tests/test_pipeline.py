@@ -24,7 +24,7 @@ from softrig.pipeline.compare import default_damping, exact_forces, full_traject
 from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.rehearsal import violent_parts
-from softrig.pipeline.stiffness import clip_frames, contact_stiffness, mixed_poses
+from softrig.pipeline.stiffness import CONTACT, clip_frames, contact_share, contact_stiffness, mixed_poses
 from softrig.project import Project
 from softrig.rig.clip import Clip
 
@@ -159,6 +159,10 @@ def test_violent_parts_are_those_that_accelerate(built: Built) -> None:
     assert np.ptp(part[:, lift]) > 0.09
 
 
+def test_contacts_hold_near_their_pose_only() -> None:
+    np.testing.assert_allclose(contact_share(np.array([1.0, 0.75, 0.5, 0.2])), [1.0, 0.25, 0.0, 0.0])
+
+
 def test_one_basis_for_all_poses_feels_contact() -> None:
     """Springs in the directions of contact: CU is not zero, but moving there is dear."""
     flesh = SimpleNamespace(mesh=box_tets((1.0, 0.1, 0.1), (6, 1, 1)), fixed=np.zeros(28, bool))
@@ -173,7 +177,7 @@ def test_one_basis_for_all_poses_feels_contact() -> None:
     q = random.normal(size=5)
     pressed = float((row @ (shapes[0].reshape(84, 5) @ q))[0])
     edge = np.cbrt(np.median(flesh.mesh.volumes))
-    assert q @ some @ q == pytest.approx(10.0 * 1e4 * edge * pressed**2)
+    assert q @ some @ q == pytest.approx(CONTACT * 1e4 * edge * pressed**2)
 
 
 @pytest.mark.parametrize("kind", ["built", "boxed"])

@@ -32,8 +32,8 @@ FRAMES_A_SECOND = 15.0
 MOST_FRAMES = 4000
 FROM_CLIPS, MIXED = 64, 64
 """Sample poses from the clips, and poses that take every joint from another moment of them."""
-CONTACT = 10.0
-"""How much stiffer contacts are than the flesh."""
+CONTACT = 1.0
+"""Stiffness of contacts against that of the flesh. Ten times as much locks modes that were never meant to touch."""
 COMPONENTS = 40
 KEPT = 1e-4
 """Components that hold less than this share of the variance are left out."""
@@ -80,12 +80,12 @@ def with_stiffness_map(
         flesh.mesh.vertices,
         posing.positions,
         contact,
-        [COMPONENTS, KEPT, SHORTEST, RIDGE],
+        ["contact from halfway", COMPONENTS, KEPT, SHORTEST, RIDGE],
     )
 
     def make() -> Arrays:
         stiffness = _stiffness_at(model, flesh, fabric, poses, progress)
-        touching = np.stack([model.positive_weights(p) for p in poses])
+        touching = np.stack([contact_share(model.positive_weights(p)) for p in poses])
         stiffness += np.tensordot(touching, contact, axes=1)
         features = model.pose_features(poses)[:, columns]
         lengths = kernel_lengths(model, features, columns, groups)
@@ -124,6 +124,11 @@ def contact_stiffness(flesh: Flesh, fabric: Fabric, shapes: Shapes, rotations: n
         moved = rows @ turned[~flesh.fixed].reshape(-1, turned.shape[2])
         found.append(CONTACT * edge * float(np.median(fabric.young[pose])) * (moved.T @ moved))
     return np.stack(found)
+
+
+def contact_share(weights: np.ndarray) -> np.ndarray:
+    """(m,) how much the contacts of each pose hold at pose weights w⁺ (m,): nothing until the pose is halfway there."""
+    return np.maximum(2.0 * weights - 1.0, 0.0) ** 2
 
 
 def clip_frames(model: PoseSpaceModel) -> np.ndarray:
