@@ -14,8 +14,6 @@ from softrig.forces.cubature import (
     _sketch,
     _Steps,
     cubature_errors,
-    pair_corrections,
-    pairs_of,
     train_cubature,
 )
 from softrig.forces.projection import PoseElasticity
@@ -146,35 +144,6 @@ def test_weights_per_pose_are_the_best_on_their_samples(bar, trained):
             assert best < miss(factor * trained.weights[i])
 
 
-def test_pairs_make_the_stiffness_right_halfway_and_leave_the_poses(bar, trained):
-    halfway, load = bar.at(0.5)
-    w = np.array([0.5, 0.5])
-    paired = pair_corrections(trained, [halfway], w[None])
-    samples = sample_poses([halfway], bar.mass, [load], bar.size, 30, 5)[0]
-    plain = cubature_errors(halfway, trained.tets, *trained.mixed(w), samples)
-    better = cubature_errors(halfway, paired.tets, *paired.mixed(w), samples)
-    assert better.stiffness_range[1] - better.stiffness_range[0] < 0.02
-    assert plain.stiffness_range[1] - plain.stiffness_range[0] > 0.03
-    assert better.gaussian < 0.6 * plain.gaussian
-    assert better.loads < 0.6 * plain.loads
-    quarter, load = bar.at(0.25)
-    w, samples = np.array([0.75, 0.25]), sample_poses([quarter], bar.mass, [load], bar.size, 30, 6)[0]
-    plain = cubature_errors(quarter, trained.tets, *trained.mixed(w), samples)
-    better = cubature_errors(quarter, paired.tets, *paired.mixed(w), samples)
-    assert better.gaussian < plain.gaussian
-    for i, w in enumerate(np.eye(2)):
-        np.testing.assert_array_equal(paired.mixed(w)[1], trained.stiffness_correction[i])
-        np.testing.assert_array_equal(paired.mixed(w)[0], trained.weights[i])
-
-
-def test_mixing_cuts_negative_weights_off(trained):
-    weights, delta = trained.mixed(np.array([1.2, -0.2]))
-    np.testing.assert_array_equal(weights, trained.weights[0])
-    np.testing.assert_array_equal(delta, trained.stiffness_correction[0])
-    i, j = pairs_of(4)
-    assert list(zip(i.tolist(), j.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]
-
-
 def test_same_seed_same_cubature(bar, trained):
     again = train_cubature(bar.poses, bar.mass, bar.loads, bar.size)
     np.testing.assert_array_equal(trained.tets, again.tets)
@@ -248,8 +217,6 @@ def test_without_loads_there_are_no_load_errors(bar):
     report = train_cubature(bar.poses[:1], bar.mass, None, bar.size)
     assert np.isnan(report.errors[0].loads)
     assert report.errors[0].gaussian < 0.05
-    assert report.pair_correction.shape == (0, MODES, MODES)
-    assert pair_corrections(report, [], np.zeros((0, 1))) is report
 
 
 def test_progress_and_bad_input(bar):
@@ -267,5 +234,3 @@ def test_progress_and_bad_input(bar):
     with pytest.raises(InputError, match="loads must be") as caught:
         train_cubature(bar.poses, bar.mass, [bar.loads[0], bar.loads[1][1:]], bar.size)
     assert list(caught.value.indices) == [1]
-    with pytest.raises(InputError, match="intermediate poses"):
-        pair_corrections(train_cubature(bar.poses, bar.mass, None, bar.size, samples=5), [bar.poses[0]], np.eye(2))

@@ -159,6 +159,15 @@ def test_violent_parts_are_those_that_accelerate(built: Built) -> None:
     assert np.ptp(part[:, lift]) > 0.09
 
 
+def test_one_basis_is_never_more_yielding_than_the_body() -> None:
+    """A folded limb touches itself; the share of the yielding that a basis has is at most one all the same."""
+    folded = {"name": "folded", "parameters": {"lower.rotation.z": 0.92, "lower.rotation.w": 0.39}}
+    project = SMALL.changed(basis={"contact": True, "rehearsal": 0.0}, poses={"count": 2, "given": [folded]})
+    notes = build(limb(), project, jobs=1).notes["basis"]
+    assert max(notes["contacts"]) > 0
+    assert max(notes["compliance"]["mean"]) <= 1.0 + 1e-9
+
+
 def test_contacts_hold_near_their_pose_only() -> None:
     np.testing.assert_allclose(contact_share(np.array([1.0, 0.75, 0.5, 0.2])), [1.0, 0.25, 0.0, 0.0])
 

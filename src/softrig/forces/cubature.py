@@ -10,15 +10,13 @@ the remainder is measured against the whole force ‖f‖. Dividing by the remai
 samples, where the linear part is right already.
 
 Between poses the remainder stays as good as at them; what goes wrong is the linear part, because stiffness is not
-linear in the pose weights. With w⁺ the non-negative weights, ours can be quadratic,
-    ΔK(p) = Σ_i w⁺_i ΔK_i + Σ_{i<j} w⁺_i w⁺_j Ξ_ij,
-exact at the poses for any Ξ; `pair_corrections` finds the Ξ that are right halfway between them too.
+linear in the pose weights. `models.stiffness_map` takes its place there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
@@ -38,8 +36,6 @@ TETS_PER_MODE = 1.5
 SHORTEST = 0.01
 """Tets whose column is shorter than this times the RMS length are left out: a huge weight on a tet that hardly deforms
 (between fixed vertices, say) would bring in a stiffness that only cancels at the poses themselves."""
-RIDGE = 1e-4
-"""Keeps pairs of poses that no intermediate pose lies between at Ξ = 0; products of two weights are at most ¼."""
 
 
 @dataclass(frozen=True)
@@ -73,22 +69,6 @@ class CubatureReport:
     """(m,) on the samples the weights were fitted to: optimistic."""
     errors: tuple[CubatureErrors, ...]
     """(m) on unseen samples at the poses."""
-    pair_correction: np.ndarray
-    """(m(m−1)/2, r, r) Ξ of the pairs 01, 02, 12, 03, … (`pairs_of`); zeros until `pair_corrections` finds them."""
-
-    def mixed(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(c,) tet weights ξ and (r, r) ΔK at pose weights (m,); negative ones are cut off and the rest sum to one."""
-        w = np.maximum(weights, 0.0)
-        w = w / w.sum()
-        i, j = pairs_of(len(w))
-        delta = np.tensordot(w, self.stiffness_correction, 1) + np.tensordot(w[i] * w[j], self.pair_correction, 1)
-        return w @ self.weights, delta
-
-
-def pairs_of(poses: int) -> tuple[np.ndarray, np.ndarray]:
-    """First and second pose (i < j) of each pair, in the order 01, 02, 12, 03, 13, 23, …"""
-    j, i = np.tril_indices(poses, -1)
-    return i, j
 
 
 def train_cubature(
@@ -137,34 +117,8 @@ def train_cubature(
         errors.append(cubature_errors(pose, tets, pose_weights, delta, new))
         steps.done()
     return CubatureReport(
-        tets.astype(np.int32), weights, corrections, recipe, plan.method, training, tuple(errors),
-        np.zeros((len(pairs_of(len(poses))[0]), poses[0].modes, poses[0].modes)),
+        tets.astype(np.int32), weights, corrections, recipe, plan.method, training, tuple(errors)
     )  # fmt: skip
-
-
-def pair_corrections(report: CubatureReport, between: Sequence[PoseElasticity], weights: np.ndarray) -> CubatureReport:
-    """The report with Ξ such that K̃ at u = 0 is right at intermediate poses too, in the least squares.
-
-    `between`: bodies at intermediate poses, with the rest shape and interpolated basis there, best one halfway between
-    each two poses; `weights` (k, m) their pose weights, as `CubatureReport.mixed` takes them.
-    """
-    if len(between) != len(weights):
-        raise InputError(f"{len(between)} intermediate poses and weights of {len(weights)}")
-    i, j = pairs_of(len(report.weights))
-    if not len(i) or not len(between):
-        return report
-    plain = replace(report, pair_correction=np.zeros_like(report.pair_correction))
-    w = np.maximum(weights, 0.0)
-    w = w / w.sum(axis=1, keepdims=True)
-    products = w[:, i] * w[:, j]
-    normal = products.T @ products + RIDGE * np.eye(len(i))
-    right = np.zeros_like(report.pair_correction)
-    for pose, row, pose_weights in zip(between, products, weights, strict=True):
-        tet_weights, delta = plain.mixed(pose_weights)
-        missing = pose.stiffness_correction(report.tets, tet_weights) - delta
-        right += row[:, None, None] * missing
-    solved = np.linalg.solve(normal, right.reshape(len(i), -1))
-    return replace(report, pair_correction=solved.reshape(right.shape))
 
 
 def cubature_errors(
