@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 JUDGES := $(if $(shell command -v npm),.node/ready)
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench docs clean
 
 demo: $(READY)
 	$(BIN)/softrig demo
@@ -21,6 +21,15 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/softrig bench
+
+# The documentation site, into site/; a warning is an error.
+docs: $(VENV)/docs-ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "Open site/index.html; to search it, too: python3 -m http.server --directory site"
+
+$(VENV)/docs-ready: $(READY) requirements/docs.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements/docs.txt
+	touch $@
 
 $(READY): pyproject.toml requirements/pinned.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "softrig needs Python 3.11 or newer")'
@@ -37,4 +46,4 @@ $(READY): pyproject.toml requirements/pinned.txt
 	    || echo "npm cannot fetch three.js and gltf-validator: tests that need them are skipped"
 
 clean:
-	rm -rf $(VENV) .node .numba .pytest_cache .mypy_cache .ruff_cache demo bench
+	rm -rf $(VENV) .node .numba .pytest_cache .mypy_cache .ruff_cache demo bench site

@@ -173,8 +173,10 @@ def external_force(model: PoseSpaceModel, pose: Pose, zd, zdd, q, v, settings: S
     return force
 
 
-def reference_step(model: PoseSpaceModel, state, z, zd, zdd, settings: Settings) -> tuple[np.ndarray, ...]:
-    """(q, v, a) one step later."""
+def reference_step(
+    model: PoseSpaceModel, state, z, zd, zdd, settings: Settings, before: np.ndarray | None = None
+) -> tuple[np.ndarray, ...]:
+    """(q, v, a) one step later; `before` (r,): diagonal of the stiffness of the step before, if there was one."""
     q0, v0, a0 = state
     pose = Pose(model, z)
     z, zd, zdd = (carried(model, part) for part in (z, zd, zdd))
@@ -183,6 +185,11 @@ def reference_step(model: PoseSpaceModel, state, z, zd, zdd, settings: Settings)
     mass, alpha, beta = S @ pose.mass @ S, settings.alpha, settings.beta
     external = S @ external_force(model, pose, zd, zdd, q0, v0, settings)
     q = q0.copy()
+    if before is not None:
+        # Free modes of that stiffness: exact for each by itself.
+        h, near = 1.0 / settings.rate, 1.0 if settings.method == "backward-euler" else 0.5
+        stiff = np.maximum(pose.scales**2 * before, 0.0)
+        q += (h * v0 + near * h**2 * a0) / (1.0 + near**2 * h**2 * stiff)
     for _ in range(settings.iterations):
         a = c.a1 * (q - q0) - c.a2 * v0 - c.a3 * a0
         v = c.a4 * (q - q0) + c.a5 * v0 + c.a6 * a0

@@ -29,6 +29,7 @@ LAYERS = [
     {"pipeline"},
     {"viewer"},
     {"demo", "bench"},
+    {"figures"},
     {"api", "cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -13,7 +13,7 @@ from reference_step_for_tests import Pose, Settings, clamped_tet, elasticity, ex
 from rigs_for_tests import random_parameters, random_skin
 from softrig.dynamics import Rayleigh
 from softrig.errors import IndexRangeError, InputError, ModeCountError
-from softrig.models.kernels.pose_space_chunks import chunked, owners
+from softrig.models.kernels.pose_space_chunks import chunked, equal_parts, owners
 from softrig.models.kernels.pose_space_drive import bone_matrices, world_matrices
 from softrig.models.kernels.pose_space_frames import angular_rates, polar_rotation
 from softrig.models.kernels.pose_space_layout import bone_runs, most_bones, region_runs
@@ -43,7 +43,8 @@ def lively(model, seed=0, correction=0.5):
     shape, r = model.cubature.weights.shape, model.mode_count
     weights = rng.uniform(0.0, 2.0, shape) * (rng.uniform(size=shape) > 0.2)
     matrices = correction * rng.normal(size=(len(model.poses), r, r))
-    cubature = replace(model.cubature, weights=weights, stiffness_correction=matrices + matrices.transpose(0, 2, 1))
+    matrices = (matrices + matrices.transpose(0, 2, 1)).astype(np.float32).astype(np.float64)
+    cubature = replace(model.cubature, weights=weights, stiffness_correction=matrices)
     return replace(model, cubature=cubature)
 
 
@@ -56,6 +57,7 @@ def mapped(model, seed=0):
     matrices = rng.normal(size=(4, r, r))
     matrices = matrices + matrices.transpose(0, 2, 1)
     matrices[0] += 200.0 * np.eye(r)
+    matrices = matrices.astype(np.float32).astype(np.float64)
     known = StiffnessMap(
         columns,
         groups,
@@ -144,6 +146,73 @@ def test_compiled_step_equals_plain_numpy(kind, law, method, iterations):
     moves = there.U @ (there.scales * stepper.q)
     np.testing.assert_allclose(stepper.vertex_displacements(), moves, atol=1e-14)
     np.testing.assert_allclose(stepper.tet_positions(np.array([3, 50])), (there.x + moves)[[3, 50]], atol=1e-13)
+
+
+@pytest.mark.parametrize("method", ["newmark", "backward-euler"])
+@pytest.mark.parametrize("kind", ["regions", "one basis, mapped"])
+def test_later_steps_start_where_free_modes_would_be(kind, method):
+    model = lively(bar_model(law="stvk", **KINDS[kind.removesuffix(", mapped")]))
+    model = mapped(model) if kind.endswith("mapped") else model
+    stepper = Stepper(model, method=method, damping=Rayleigh(0.3, 0.002), turns=1)
+    settings = Settings(method=method, alpha=0.3, beta=0.002)
+    z, zd, zdd, state = moment(model, stepper)
+    put(stepper, 0.3 * state)
+    stepper.step(z, zd, zdd)
+    before = stepper.snapshot()
+    stepper.step(z, zd, zdd)
+    expected = reference_step(model, before[:3], z, zd, zdd, settings, before.diagonal)
+    assert difference((stepper.q, stepper.v, stepper.a), expected) < 1e-9
+    unpredicted = reference_step(model, before[:3], z, zd, zdd, settings)
+    many = Settings(method=method, alpha=0.3, beta=0.002, iterations=8)
+    converged = reference_step(model, before[:3], z, zd, zdd, many)
+    assert difference(expected[:1], converged[:1]) < 0.7 * difference(unpredicted[:1], converged[:1])
+
+
+def test_a_linear_mode_is_predicted_exactly():
+    """Without forces, with one mode: Newton has nothing left to do."""
+    model = lively(bar_model(poses=3, modes=1, basis_poses=1), correction=0.0)
+    none = np.zeros_like(model.cubature.weights)
+    stiff = np.full((3, 1, 1), 400.0)
+    model = replace(model, cubature=replace(model.cubature, weights=none, stiffness_correction=stiff))
+    stepper = Stepper(model, gravity=(0.0, 0.0, 0.0))
+    z = stepper.carriers(model.rig.parameters.rest)
+    stepper.place(z)
+    stepper.q[:] = 0.01
+    stepper.a[:] = -0.01 * 400.0
+    still = np.zeros_like(z)
+    stepper.step(z, still, still)
+    kept = stepper.snapshot()
+    h = 1.0 / stepper.rate
+    foreseen = kept.q + (h * kept.v + 0.5 * h * h * kept.a) / (1.0 + 0.25 * h * h * 400.0)
+    stepper.step(z, still, still)
+    np.testing.assert_allclose(stepper.q, foreseen, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["regions", "one basis"])
+def test_a_tangent_made_by_turns_changes_the_motion_little(kind):
+    model = mapped(lively(bar_model(law="stable-neo-hookean", **KINDS[kind])))
+    runs = []
+    for turns in (1, 4):
+        stepper = Stepper(model, damping=Rayleigh(0.3, 0.002), turns=turns)
+        z, zd, zdd, state = moment(model, stepper)
+        put(stepper, 0.3 * state)
+        shown = []
+        for k in range(60):
+            stepper.step(z, 0.0 * zd, np.sin(0.2 * k) * zdd)
+            shown.append(stepper.q.copy())
+        assert stepper.counters == {"steps": 60, "projected": 0, "halved": 0, "decayed": 0}
+        runs.append(np.array(shown))
+    assert not np.array_equal(*runs)
+    assert np.linalg.norm(runs[1] - runs[0]) < 0.01 * np.linalg.norm(runs[0])
+
+
+def test_parts_are_cut_where_they_cost_the_same():
+    np.testing.assert_array_equal(equal_parts(np.ones(8), 4), [0, 2, 4, 6, 8])
+    np.testing.assert_array_equal(equal_parts(np.array([5.0, 1.0, 1.0, 1.0, 1.0, 1.0]), 2), [0, 1, 6])
+    np.testing.assert_array_equal(equal_parts(np.ones(2), 4), [0, 0, 1, 1, 2])
+    np.testing.assert_array_equal(equal_parts(np.zeros(0), 3), [0, 0, 0, 0])
+    with pytest.raises(InputError, match="one part"):
+        equal_parts(np.ones(2), 0)
 
 
 def test_fast_turns_are_cut_off():
@@ -319,8 +388,9 @@ def test_sag_free_rest_stays_at_rest():
     assert np.abs(stepper.q).max() > 1e-5
 
 
-def test_snapshots_restore_to_the_last_bit():
-    model = bar_model(poses=3)
+@pytest.mark.parametrize("map_of", [lambda model: model, mapped], ids=["corrections", "map"])
+def test_snapshots_restore_to_the_last_bit(map_of):
+    model = map_of(bar_model(poses=3))
     stepper, other = Stepper(model), Stepper(model)
     z, zd, zdd, state = moment(model, stepper)
     put(stepper, state)
@@ -471,7 +541,7 @@ def test_stiffness_scales_by_region():
     put(stepper, state)
     stepper.step(z, zd, zdd)
     sides = np.sqrt(scales)[model.region_of_mode]
-    correction = model.cubature.stiffness_correction * np.outer(sides, sides)
+    correction = (model.cubature.stiffness_correction * np.outer(sides, sides)).astype(np.float32).astype(np.float64)
     stiffer = replace(model, cubature=replace(model.cubature, stiffness_correction=correction))
     of_tet = scales[owners(model, region_runs(model.region_of_mode))]
     assert np.unique(of_tet).size == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -379,16 +380,23 @@ def view(
     host: Annotated[
         str, typer.Option(help="Address to listen on; other than 127.0.0.1 opens the viewer to other machines.")
     ] = "127.0.0.1",
+    up: Annotated[str, typer.Option(help="Of a plain body: its axis that points up, y or z.")] = "z",
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address only.")] = False,
 ) -> None:
     """Open the live viewer: play, pull, tune, paint, build, look inside, take away."""
     from softrig.console import stages
-    from softrig.viewer.view import reach
-    from softrig.viewer.view import view as open_viewer
+    from softrig.viewer.opening import ENDINGS
+    from softrig.viewer.view import Prepared, reach
 
+    # What cannot be shown is said at once, before a word about compiling. Other files are read by another program.
+    through_others = Path(file).is_file() and Path(file).suffix.lower() not in ENDINGS
+    with stages() if through_others else nullcontext() as work, work.stage("Reading") if work else nullcontext():
+        prepared = Prepared(file, project=project, clip=clip, host=host, port=port, up=up)
     with stages() as work, work.stage("Opening (compiles the first time)"):
-        viewer = open_viewer(file, project=project, clip=clip, host=host, port=port, browser=not no_browser)
+        viewer = prepared.open()
     with viewer:
+        if not no_browser:
+            viewer.show()
         typer.echo(f"The viewer is at {viewer.url}")
         if (opens := reach(viewer)) is not None:
             typer.echo(f"! {opens}", err=True)
@@ -401,15 +409,50 @@ def view(
 
 @app.command()
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="Which ones; all by default.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the records.")] = Path("bench"),
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Which ones (see --list), all by default; with --fill: pages or folders.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for the records [bench; docs/records with --fill].")
+    ] = None,
     page: Annotated[Path | None, typer.Option(help="One Markdown page with all tables.")] = None,
+    long: Annotated[bool, typer.Option("--long", help="The long studies, too.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Say what there is and how long it takes.")] = False,
+    fill: Annotated[
+        bool,
+        typer.Option("--fill", help="Write the records' tables into pages, between their markers; measure nothing."),
+    ] = False,
 ) -> None:
     """Measure this machine and print ours beside the published and the peers' figures."""
-    from softrig.bench import run_benches
+    from softrig.bench import fill_pages, listing, run_benches
 
-    run_benches(names or [], output, page)
-    typer.echo(f"Records (JSON and Markdown) are in {output}.")
+    if listed:
+        for line in listing():
+            typer.echo(line)
+    elif fill:
+        for path in fill_pages([Path(name) for name in names or []], output or Path("docs/records")):
+            typer.echo(f"  {path}")
+    else:
+        run_benches(names or [], output or Path("bench"), page, long=long)
+        typer.echo(f"Records (JSON and Markdown) are in {output or Path('bench')}.")
+
+
+@app.command()
+def figures(
+    names: Annotated[list[str] | None, typer.Argument(help="Which ones; all by default.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write into.")] = Path("docs/gallery"),
+    listing: Annotated[bool, typer.Option("--list", help="Only say which there are.")] = False,
+) -> None:
+    """Make the papers' figures again: a picture, its numbers (JSON) and a page of all of them (index.md)."""
+    from softrig.figures import FIGURES, figure_line, run_figures
+
+    if listing:
+        for name in FIGURES:
+            typer.echo(f"  {name:<10} {figure_line(name)}")
+        return
+    for figure in run_figures(names or [], output):
+        typer.echo(f"  {output / figure.name}.png")
+    typer.echo(f"All of them: {output / 'index.md'}")
 
 
 def main() -> None:

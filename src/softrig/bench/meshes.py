@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 
-from softrig.bench.record import Record, Row
+from softrig.bench.record import Record, Row, Sizes
 from softrig.characters import built_in
 from softrig.console import Update
 from softrig.errors import Notice
@@ -20,6 +20,7 @@ TET_VERTICES = {"arm": 2364, "x": 3077, "bear": 4018, "gorilla": 3771}
 def mesher(update: Update) -> Record:
     """Count, time and quality of each character's volume mesh."""
     rows: list[Row] = []
+    sizes: Sizes = {}
     character_volume(built_in("x"), tets=500)  # compiles
     for done, (name, tets) in enumerate(TETS.items()):
         character = built_in(name)
@@ -37,5 +38,6 @@ def mesher(update: Update) -> Record:
             Row(f"{name}: surface under two cells thick", "%", 100.0 * quality.thin_share),
             Row(f"{name}: gaps fused", "", quality.fused_pairs),
         ]
+        sizes[name] = {"tets": quality.tets, "tet vertices": quality.vertices}
         update(done + 1, len(TETS))
-    return Record("mesher", "Tet meshes of the built-in characters", this_machine(), rows, "Each timed once.")
+    return Record("mesher", "Tet meshes of the built-in characters", this_machine(), rows, "Each timed once.", sizes)

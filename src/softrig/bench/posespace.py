@@ -1,4 +1,4 @@
-"""`softrig bench posespace`: the pose-space step on one core, its bound, its errors, and PSSD's Tables 1 to 3."""
+"""`softrig bench posespace`: the pose-space step on one core, its bound and its errors."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from softrig.bases.contact import constrained_modes, constraint_rows
-from softrig.bench.record import Record, Row
+from softrig.bench.record import Record, Row, Sizes, model_sizes, timing_row
 from softrig.characters import built_in
 from softrig.console import Update
 from softrig.fidelity import trajectory_error
 from softrig.machine import Timing, this_machine, timed
 from softrig.models.moving import FullSimulation
 from softrig.models.stepper import Stepper
-from softrig.numerics.null_space import null_space
 from softrig.pipeline.build import Built, build_parts
 from softrig.pipeline.compare import (
     default_damping,
@@ -27,22 +25,13 @@ from softrig.pipeline.compare import (
 )
 from softrig.pipeline.motion import carrier_steps
 from softrig.pipeline.reduction import between_poses_errors
-from softrig.pipeline.shapes import posed_body
 from softrig.pipeline.timing import moving_carriers, table_bytes
-from softrig.poses.contact import self_contacts
 from softrig.project import Project, paper_recipe
 
 GORILLA = Project().changed(basis={"modes": 100, "regions": 6}, poses={"count": 4})
 SAMPLED = ("walk", "jump")
 """Clips from which the poses of the studies come; the others are unseen."""
 
-TABLE_3 = {
-    # name: modes, regions, poses, tets, paper's: cubature tets, ms, MB, speedup
-    "arm": (45, 3, 10, 8122, 192, 0.87, 11.0, 60.0),
-    "x": (30, 1, 3, 9303, 144, 0.59, 4.2, 105.0),
-    "bear": (100, 6, 8, 12762, 336, 1.43, 7.3, 40.0),
-    "gorilla": (100, 6, 4, 16297, 144, 1.33, 7.9, 125.0),
-}
 PAPER_SINGLE_CORE = {100: 1e3 / 240.0, 50: 1e3 / 600.0, 25: 1e3 / 1400.0, 10: 1e3 / 2200.0}
 """ms a frame of the gorilla on one core, by modes (PSSD §9), surface included."""
 STEPS = 400
@@ -65,12 +54,12 @@ def _pose_space(cache: Path, update: Update) -> Record:
         step, surface = step_and_surface(built)
         rows += _step_rows(step, surface)
         pose = pose_time(built)
-        rows.append(Row("pose: kinematics, features, weights", "ms", 1e3 * pose.least, 1e3 * pose.median))
+        rows.append(timing_row("pose: kinematics, features, weights", "ms", pose))
         update(2, 6)
         bound = machine_bound(built)
         rows.append(Row("least step over the machine's bound", "×", step.least / bound, goal=4.0))
         full = full_step(built)
-        rows.append(Row("full simulation, a step", "ms", 1e3 * full.least, 1e3 * full.median))
+        rows.append(timing_row("full simulation, a step", "ms", full))
         rows.append(
             Row("full over reduced", "×", full.least / step.least, others={"PSSD": 125.0, "goal, at least": 150.0})
         )
@@ -94,6 +83,7 @@ def _pose_space(cache: Path, update: Update) -> Record:
         this_machine(),
         rows,
         "The bound: the step's matrix products and the reading of its tables at this machine's measured rates.",
+        {"gorilla": model_sizes(built.model)},
     )
 
 
@@ -119,9 +109,8 @@ def _step_rows(step: Timing, surface: Timing) -> list[Row]:
     both = step.least + surface.least
     paper = {"PSSD, 8 threads": 1.33, "PSSD, one core": PAPER_SINGLE_CORE[100]}
     return [
-        Row("step", "ms", 1e3 * step.least, 1e3 * step.median, goal=0.25),
-        Row("step, 99 of 100 below", "ms", 1e3 * step.p99),
-        Row("surface of 15,774 vertices", "ms", 1e3 * surface.least, 1e3 * surface.median),
+        timing_row("step", "ms", step, goal=0.25),
+        timing_row("surface of 15,774 vertices", "ms", surface),
         Row("step and surface", "ms", 1e3 * both, 1e3 * (step.median + surface.median), goal=0.45, others=paper),
     ]
 
@@ -199,6 +188,7 @@ def _count_rows(built: Built, cache: Path) -> list[Row]:
 def fidelity(update: Update) -> Record:
     """Trajectory errors against the full simulation on clips the build did not see, ours beside the paper's recipe."""
     rows = []
+    sizes: Sizes = {}
     studies = [("arm", 45, 3, ("wave", "swing"), "bend"), ("gorilla", 100, 6, SAMPLED, "beat")]
     done = 0
     with TemporaryDirectory() as folder:
@@ -211,6 +201,7 @@ def fidelity(update: Update) -> Record:
             truth = None
             for label, project in (("ours", base), ("the paper's recipe", paper_recipe(base))):
                 built = build_parts(character, project, cache=Path(folder) / name)
+                sizes[f"{name}, {label}"] = model_sizes(built.model)
                 damping = default_damping(built)
                 if truth is None:
                     truth = full_trajectory(built, poses, 60.0, damping=damping)
@@ -233,74 +224,6 @@ def fidelity(update: Update) -> Record:
         "Trajectory error of the reduced motion against the full simulation (mass-weighted RMS)",
         this_machine(),
         rows,
-        "Same mesh (5,500 tets), law, material, damping, poses; no contact; 180 Hz, one iteration; converged: 720 Hz.",
-    )
-
-
-def constrained(update: Update) -> Record:
-    """PSSD Table 1: 20 modes with and without contact constraints."""
-    rows = []
-    for done, (name, paper) in enumerate((("arm", (0.9, 2.6)), ("gorilla", (1.7, 6.2)))):
-        built = build_parts(built_in(name), Project().changed(basis={"modes": 30}, poses={"count": 4}))
-        pose = int(np.argmax(built.model.notes["basis"]["contacts"]))
-        flesh, fabric = built.flesh, built.fabric
-        body = posed_body(
-            flesh.mesh.vertices,
-            built.posing.positions[pose],
-            flesh.mesh.elements,
-            flesh.fixed,
-            fabric.law,
-            fabric.young[pose],
-            fabric.poisson[pose],
-            fabric.density,
-        )
-        contacts = self_contacts(body.mesh, built.posing.positions[pose], flesh.mesh.vertices)
-        free = timed(lambda body=body: constrained_modes(body, 20), repeats=3)  # type: ignore[misc]
-        held = timed(
-            lambda body=body, contacts=contacts: constrained_modes(  # type: ignore[misc]
-                body, 20, null_space(constraint_rows(contacts, body.free))
-            ),
-            repeats=3,
-        )
-        rows.append(Row(f"{name}, free", "s", free.least, free.median, others={"PSSD": paper[0]}))
-        rows.append(Row(f"{name}, {len(contacts)} contacts", "s", held.least, held.median, others={"PSSD": paper[1]}))
-        rows.append(Row(f"{name}, ratio", "×", held.least / free.least, goal=1.3, others={"PSSD": paper[1] / paper[0]}))
-        update(done + 1, 2)
-    return Record("pssd-table-1", "20 modes at a pose in contact (PSSD Table 1)", this_machine(), rows)
-
-
-def table_3(update: Update) -> Record:
-    """PSSD Table 3, all four rows, ours beside the paper's."""
-    rows = []
-    for done, (name, (modes, regions, poses, tets, cubature, ms, megabytes, speedup)) in enumerate(TABLE_3.items()):
-        project = Project().changed(
-            mesh={"tets": tets}, basis={"modes": modes, "regions": regions}, poses={"count": poses}
-        )
-        built = build_parts(built_in(name), project)
-        with threadpool_limits(1):
-            step, surface = step_and_surface(built)
-            full = full_step(built, 8)
-        model = built.model
-        held = table_bytes(Stepper(model, damping=default_damping(built)))
-        total = step.least + surface.least
-        rows += [
-            Row(f"{name}: tets", "1", len(model.tets), others={"PSSD": tets}),
-            Row(f"{name}: poses", "1", len(model.poses), others={"PSSD": poses}),
-            Row(f"{name}: cubature tets", "1", len(model.cubature.tets), others={"PSSD": cubature}),
-            Row(
-                f"{name}: step and surface",
-                "ms",
-                1e3 * total,
-                1e3 * (step.median + surface.median),
-                others={"PSSD": ms},
-            ),
-            Row(f"{name}: memory", "MB", held / 1e6, others={"PSSD": megabytes}),
-            Row(f"{name}: full step over ours", "×", full.least / step.least, others={"PSSD": speedup}),
-        ]
-        update(done + 1, len(TABLE_3))
-    return Record(
-        "pssd-table-3",
-        "The four characters (PSSD Table 3); ours on one core, the paper's on 8 threads",
-        this_machine(),
-        rows,
+        "Same mesh (5,500 tets), law, material, damping, poses; no contact; 180 Hz; converged: 720 Hz.",
+        sizes,
     )

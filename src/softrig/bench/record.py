@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from math import isnan
 from pathlib import Path
+from typing import Any
 
+from softrig.errors import InputError
 from softrig.files import write_bytes
-from softrig.machine import Machine
+from softrig.machine import Machine, Timing
+from softrig.models.full import FullBody
+from softrig.models.pose_space import PoseSpaceModel
+
+Sizes = dict[str, dict[str, int]]
+"""Counts by name, of each model by its name."""
 
 
 @dataclass(frozen=True)
@@ -17,16 +26,48 @@ class Row:
 
     what: str
     unit: str
-    ours: float
+    ours: float | None
+    """The least of many, or the one figure there is; None where there is none, and `note` says why."""
     median: float | None = None
     goal: float | None = None
     """At most this, where we set ourselves a bound."""
     others: dict[str, float] = field(default_factory=dict)
     """Published and peer figures, by source."""
+    p99: float | None = None
+    """99 of 100 are below."""
+    also: dict[str, float] = field(default_factory=dict)
+    """Further figures of the same thing, by a name that says their unit."""
+    note: str = ""
 
     def __post_init__(self) -> None:
-        if not self.ours == self.ours:
-            raise ValueError(f"{self.what}: not a number")
+        for value in (self.ours, self.median, self.goal, self.p99, *self.others.values(), *self.also.values()):
+            if value is not None and isnan(value):
+                raise ValueError(f"{self.what}: not a number")
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the figure keeps to its bound, where it has one."""
+        return self.goal is None or self.ours is None or self.ours <= self.goal
+
+    def told(self) -> str:
+        """The figure with its unit, as it stands in a sentence."""
+        return f"{number(self.ours)} {self.unit}".strip() if self.unit != "×" else f"{number(self.ours)}×"
+
+
+def timing_row(
+    what: str,
+    unit: str,
+    timing: Timing,
+    *,
+    goal: float | None = None,
+    others: dict[str, float] | None = None,
+    also: dict[str, float] | None = None,
+    note: str = "",
+) -> Row:
+    """A row with least, median and 99th percentile of `timing` in `unit` (s, ms or µs)."""
+    factor = {"s": 1.0, "ms": 1e3, "µs": 1e6}[unit]
+    least, median, p99 = factor * timing.least, factor * timing.median, factor * timing.p99
+    return Row(what, unit, least, median, goal, others or {}, p99, also or {}, note)
 
 
 @dataclass(frozen=True)
@@ -38,35 +79,122 @@ class Record:
     machine: Machine
     rows: Sequence[Row]
     remark: str = ""
+    sizes: Sizes = field(default_factory=dict)
+    """How large the models were."""
+    value: str = "softrig"
+    """Head of the column of our figures."""
+    notes: str = "remark"
+    """Head of the column of notes."""
+    date: str = field(default_factory=lambda: datetime.now(tz=UTC).date().isoformat())
+    """When, year-month-day."""
+    load: tuple[float, float] | None = None
+    """Running processes on the machine, averaged over a minute, when it began and when it ended."""
+    seconds: float | None = None
+    """How long the whole benchmark took."""
 
     def write(self, folder: Path) -> None:
         """`name.json` and `name.md` in `folder`."""
         folder.mkdir(parents=True, exist_ok=True)
-        write_bytes(folder / f"{self.name}.json", (json.dumps(asdict(self), indent=1) + "\n").encode())
+        write_bytes(folder / f"{self.name}.json", self.json().encode())
         write_bytes(folder / f"{self.name}.md", self.markdown().encode())
 
+    def json(self) -> str:
+        """The record for machines."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+
+    def row(self, what: str) -> Row:
+        """The row that says `what`."""
+        for row in self.rows:
+            if row.what == what:
+                return row
+        raise InputError(f"record {self.name} has no row '{what}'; there are: {'; '.join(r.what for r in self.rows)}")
+
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Head and cells, as text."""
+        """Head and cells, as text; columns without a figure are left out."""
         sources = list(dict.fromkeys(source for row in self.rows for source in row.others))
+        further = list(dict.fromkeys(name for row in self.rows for name in row.also))
         medians = any(row.median is not None for row in self.rows)
+        tails = any(row.p99 is not None for row in self.rows)
         goals = any(row.goal is not None for row in self.rows)
-        head = ["", "unit", "softrig"] + ["median"] * medians + ["goal"] * goals + sources
+        notes = any(row.note for row in self.rows)
+        head = ["", "unit", self.value] + ["median"] * medians + ["99 %"] * tails + ["goal"] * goals
+        head += sources + further + [self.notes] * notes
         lines = []
         for row in self.rows:
             cells = [row.what, row.unit, number(row.ours)]
             cells += [number(row.median)] * medians
+            cells += [number(row.p99)] * tails
             cells += [("≤ " + number(row.goal)) if row.goal is not None else ""] * goals
             cells += [number(row.others.get(source)) for source in sources]
+            cells += [number(row.also.get(name)) for name in further]
+            cells += [row.note] * notes
             lines.append(cells)
         return head, lines
 
     def markdown(self) -> str:
-        """The table as Markdown."""
+        """The record as a section of a page."""
+        return f"## {self.title}\n\n{self.body()}"
+
+    def body(self) -> str:
+        """The section without its title: the table, the remark, sizes, machine and date."""
         head, lines = self.table()
         rule = ["---"] + ["---:"] * (len(head) - 1)
-        rows = "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *lines])
+        if any(row.note for row in self.rows):
+            rule[-1] = "---"
+        rows = "\n".join("| " + " | ".join(_cell(cell) for cell in cells) + " |" for cells in [head, rule, *lines])
         remark = f"\n{self.remark}\n" if self.remark else ""
-        return f"## {self.title}\n\n{rows}\n{remark}\nMeasured on {self.machine}.\n"
+        sizes = f"\n{self._sizes()}\n" if self.sizes else ""
+        return f"{rows}\n{remark}{sizes}\n{self.measured()}\n"
+
+    def measured(self) -> str:
+        """When and on what, in a sentence."""
+        busy = "" if self.load is None else f" Load {self.load[0]:.2f} at the start, {self.load[1]:.2f} at the end."
+        return f"Measured {self.date} on {self.machine}.{busy}"
+
+    def _sizes(self) -> str:
+        told = [
+            f"{model}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items())
+            for model, counts in self.sizes.items()
+        ]
+        return "Sizes: " + "; ".join(told) + "."
+
+
+def read_record(path: Path) -> Record:
+    """The record that `Record.write` put at `path`."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        rows = [Row(**row) for row in content.pop("rows")]
+        machine = Machine(**content.pop("machine"))
+        load = content.pop("load", None)
+        known = {f.name for f in fields(Record)}
+        kept: dict[str, Any] = {key: value for key, value in content.items() if key in known}
+        if set(content) != set(kept):
+            raise TypeError(f"unknown: {', '.join(sorted(set(content) - known))}")
+        return Record(machine=machine, rows=rows, load=None if load is None else (load[0], load[1]), **kept)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError(f"{path} is no record of softrig bench: {error}") from error
+
+
+def model_sizes(model: PoseSpaceModel) -> dict[str, int]:
+    """What counts of a pose-space model."""
+    return {
+        "tets": len(model.tets),
+        "tet vertices": len(model.vertices),
+        "drawn vertices": len(model.embedding_nodes),
+        "modes": model.mode_count,
+        "regions": len(model.region_names),
+        "poses": len(model.poses),
+        "cubature tets": len(model.cubature.tets),
+    }
+
+
+def body_sizes(body: FullBody) -> dict[str, int]:
+    """What counts of a full body."""
+    return {
+        "elements": len(body.mesh.elements),
+        "vertices": len(body.mesh.vertices),
+        "degrees of freedom": body.size,
+    }
 
 
 def number(value: float | None) -> str:
@@ -75,4 +203,10 @@ def number(value: float | None) -> str:
         return ""
     if value == 0.0 or 0.01 <= abs(value) < 1e5:
         return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    if value == round(value) and abs(value) < 1e7:
+        return f"{value:,.0f}"
     return f"{value:.2e}"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

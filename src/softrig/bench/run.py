@@ -2,57 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from softrig.bench import meshes, paper, posespace, speed, viewer
+from softrig.bench.catalogue import BENCHES, Bench
 from softrig.bench.record import Record
-from softrig.console import Update, stages
+from softrig.console import stages
 from softrig.errors import InputError
 from softrig.files import write_bytes
 from softrig.machine import this_machine
 
-BENCHES: dict[str, Callable[[Update], Record]] = {
-    "step": speed.step_speed,
-    "coefficients": speed.coefficient_speed,
-    "derivatives": speed.derivative_speed,
-    "full": speed.full_speed,
-    "mesher": meshes.mesher,
-    "posespace": posespace.pose_space,
-    "posespace-fidelity": posespace.fidelity,
-    "pssd-table-1": posespace.constrained,
-    "pssd-table-3": posespace.table_3,
-    "stvk05-tables": paper.paper_tables,
-    "stvk05-spoon": paper.kicked_spoon,
-    "viewer": viewer.live_viewer,
-}
-"""By name, in the order they run."""
 
+def run_benches(
+    names: Sequence[str], folder: Path, page: Path | None = None, *, long: bool = False, show: bool = True
+) -> list[Record]:
+    """Run the named benchmarks (all but the long ones by default), write JSON and Markdown into `folder`.
 
-def run_benches(names: Sequence[str], folder: Path, page: Path | None = None) -> list[Record]:
-    """Run the named benchmarks (all by default), print each table, write JSON and Markdown into `folder`.
-
-    `page` receives all tables in one Markdown page, for the documentation.
+    `long`: the long studies too, and the longer form of those that have one. `page` receives all tables in one Markdown
+    page. `show`: print each table.
     """
-    unknown = [name for name in names if name not in BENCHES]
-    if unknown:
-        raise InputError(f"no benchmark called {', '.join(unknown)}; there are {', '.join(BENCHES)}")
-    console = Console()
+    chosen = chosen_benches(names, long=long)
+    console = Console(quiet=not show)
     console.print(f"[bold]{this_machine()}[/bold]")
+    console.print(announcement(chosen, long=long))
     records = []
-    for name in names or BENCHES:
-        with stages() as work, work.stage(name) as update:
-            record = BENCHES[name](update)
+    for name, bench in chosen.items():
+        record = measured(bench, name, long=long)
         record.write(folder)
         _show(console, record)
         records.append(record)
     if page is not None:
         write_bytes(page, _page(records).encode())
     return records
+
+
+def chosen_benches(names: Sequence[str], *, long: bool = False) -> dict[str, Bench]:
+    """The named benchmarks, or those that run when none is named."""
+    unknown = [name for name in names if name not in BENCHES]
+    if unknown:
+        raise InputError(f"no benchmark called {', '.join(unknown)}; there are {', '.join(BENCHES)}")
+    return {name: BENCHES[name] for name in names or [n for n, bench in BENCHES.items() if long or not bench.only_long]}
+
+
+def measured(bench: Bench, name: str, *, long: bool = False) -> Record:
+    """Run one benchmark; its record says when, how long it took and how busy the machine was."""
+    load, start = this_machine().load, time.perf_counter()
+    with stages() as work, work.stage(f"{name} (about {minutes_told(bench.expected(long=long))})") as update:
+        record = bench.function(long=long)(update)
+    seconds = time.perf_counter() - start
+    today = datetime.now(tz=UTC).date().isoformat()
+    return replace(record, date=today, load=(load, this_machine().load), seconds=round(seconds, 1))
+
+
+def announcement(benches: dict[str, Bench], *, long: bool = False) -> str:
+    """What will run, and for how long on two idle cores."""
+    each = [f"{name} {minutes_told(bench.expected(long=long))}" for name, bench in benches.items()]
+    total = sum(bench.expected(long=long) for bench in benches.values())
+    first = "; compiling takes about a minute more the first time"
+    return f"{', '.join(each)}: about {minutes_told(total)} on two idle cores{first}."
+
+
+def listing() -> list[str]:
+    """A line a benchmark: its name, what it measures, how long that takes."""
+    width = max(map(len, BENCHES))
+    lines = []
+    for name, bench in BENCHES.items():
+        took = minutes_told(bench.expected(long=bench.only_long))
+        if bench.only_long:
+            took += ", only with --long or by name"
+        elif bench.longer is not None:
+            took += f"; with --long {minutes_told(bench.expected(long=True))}"
+        lines.append(f"{name:<{width}}  {bench.what} ({took})")
+    return lines
+
+
+def minutes_told(minutes: float) -> str:
+    """Minutes in words."""
+    return f"{60.0 * minutes:.0f} s" if minutes < 1.0 else f"{minutes:.0f} min"
 
 
 def _page(records: Sequence[Record]) -> str:
@@ -65,9 +97,9 @@ def _page(records: Sequence[Record]) -> str:
 def _show(console: Console, record: Record) -> None:
     head, lines = record.table()
     table = Table(title=record.title, title_justify="left", caption=record.remark or None, caption_justify="left")
+    texts = {0, len(head) - 1} if any(row.note for row in record.rows) else {0}
     for place, column in enumerate(head):
-        table.add_column(column, justify="left" if place == 0 else "right")
+        table.add_column(column, justify="left" if place in texts else "right")
     for row, cells in zip(record.rows, lines, strict=True):
-        met = row.goal is None or row.ours <= row.goal
-        table.add_row(*cells, style=None if met else "red")
+        table.add_row(*cells, style=None if row.is_met else "red")
     console.print(table)

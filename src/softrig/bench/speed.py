@@ -6,12 +6,12 @@ import numpy as np
 
 from softrig.bases.derivatives import modal_derivatives
 from softrig.bases.modes import linear_modes
-from softrig.bench.record import Record, Row
+from softrig.bench.record import Record, body_sizes, timing_row
 from softrig.console import Update
 from softrig.dynamics import Integrator, Rayleigh, State
 from softrig.fem.material import Material
 from softrig.forces.polynomial import reduce_body
-from softrig.machine import this_machine, timed
+from softrig.machine import Timing, this_machine, timed
 from softrig.meshing.boxes import box_tets
 from softrig.models.full import FullBody
 from softrig.models.reduced_simulation import ReducedSimulation
@@ -46,15 +46,17 @@ def step_speed(update: Update) -> Record:
         others = {"VegaFEM (C++)": VEGA_STEP[r]} | ({"StVK05 (2005)": PAPER_STEP[r]} if r in PAPER_STEP else {})
         one = timed(simulation.step, repeats=300, inner=30)
         many = timed(lambda s=simulation: s.run(100), repeats=100)  # type: ignore[misc]
-        rows.append(Row(f"step(), r = {r}", "µs", 1e6 * one.least, 1e6 * one.median, STEP_GOAL[r], others))
-        rows.append(Row(f"run(n), r = {r}", "µs", 1e4 * many.least, 1e4 * many.median, RUN_GOAL[r], others))
+        each = Timing(many.least / 100, many.median / 100, many.p99 / 100, 100 * many.calls)
+        rows.append(timing_row(f"step(), r = {r}", "µs", one, goal=STEP_GOAL[r], others=others))
+        rows.append(timing_row(f"run(n), r = {r}", "µs", each, goal=RUN_GOAL[r], others=others))
         update(done + 1, len(STEP_GOAL))
     return Record(
         "step",
         "One implicit Newmark step of the reduced StVK body (one Newton iteration)",
         this_machine(),
         rows,
-        "Least and median of many rounds; the peers' figures are one Newmark step on their own machines.",
+        "Of many rounds; the others' figures are one Newmark step on their own machines.",
+        {"beam": body_sizes(body)},
     )
 
 
@@ -66,10 +68,10 @@ def coefficient_speed(update: Update) -> Record:
     for done, r in enumerate(VEGA_COEFFICIENTS):
         time = timed(lambda r=r: reduce_body(body, shapes[:, :r]), repeats=3)  # type: ignore[misc]
         others = {"VegaFEM (C++)": VEGA_COEFFICIENTS[r]}
-        rows.append(Row(f"r = {r}", "s", time.least, time.median, COEFFICIENT_GOAL.get(r), others))
+        rows.append(timing_row(f"r = {r}", "s", time, goal=COEFFICIENT_GOAL.get(r), others=others))
         update(done + 1, len(VEGA_COEFFICIENTS))
     title = f"Coefficients of the reduced forces, {len(body.mesh.elements):,} tets"
-    return Record("coefficients", title, this_machine(), rows)
+    return Record("coefficients", title, this_machine(), rows, sizes={"beam": body_sizes(body)})
 
 
 def derivative_speed(update: Update) -> Record:
@@ -80,19 +82,14 @@ def derivative_speed(update: Update) -> Record:
     modes = linear_modes(body, 15)
     derivative_time = timed(lambda: modal_derivatives(body, modes), repeats=3)
     update(2, 2)
+    what = "120 modal derivatives: right-hand sides, factorisation, solves"
+    others = {"VegaFEM (C++), right-hand sides": 2.3}
     rows = [
-        Row("15 linear modes", "s", modes_time.least, modes_time.median),
-        Row(
-            "120 modal derivatives: right-hand sides, factorisation, solves",
-            "s",
-            derivative_time.least,
-            derivative_time.median,
-            1.0,
-            {"VegaFEM (C++), right-hand sides": 2.3},
-        ),
+        timing_row("15 linear modes", "s", modes_time),
+        timing_row(what, "s", derivative_time, goal=1.0, others=others),
     ]
     title = f"Modal derivatives, {len(body.mesh.elements):,} tets"
-    return Record("derivatives", title, this_machine(), rows)
+    return Record("derivatives", title, this_machine(), rows, sizes={"beam": body_sizes(body)})
 
 
 def full_speed(update: Update) -> Record:
@@ -101,7 +98,7 @@ def full_speed(update: Update) -> Record:
     q = 0.01 * np.random.default_rng(0).standard_normal(body.size) * 0.05
     rows = []
     assembly = timed(lambda: body.force_and_stiffness(q), repeats=20)
-    rows.append(Row("stiffness and force assembly", "ms", 1e3 * assembly.least, 1e3 * assembly.median, 20.0))
+    rows.append(timing_row("stiffness and force assembly", "ms", assembly, goal=20.0))
     update(1, 3)
     force = body.restrict(0.1 * body.vertex_mass[:, None] * np.array([0.0, 0.0, -9.81]))
     for done, solver in enumerate(_solvers()):
@@ -111,10 +108,10 @@ def full_speed(update: Update) -> Record:
         step = timed(lambda i=integrator, s=state: i.step(s, force), repeats=8 if solver == "pardiso" else 3)  # type: ignore[misc]
         goal = 100.0 if solver == "pardiso" else None
         others = {"full corotational step, 16,919 tets": 75.0} if solver == "pardiso" else {}
-        rows.append(Row(f"one implicit step, {solver}", "ms", 1e3 * step.least, 1e3 * step.median, goal, others))
+        rows.append(timing_row(f"one implicit step, {solver}", "ms", step, goal=goal, others=others))
         update(done + 2, 3)
     title = f"The unreduced body, {len(body.mesh.elements):,} tets, {body.size:,} degrees of freedom"
-    return Record("full", title, this_machine(), rows)
+    return Record("full", title, this_machine(), rows, sizes={"beam": body_sizes(body)})
 
 
 def _solvers() -> list[str]:

@@ -16,7 +16,7 @@ import numpy as np
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from softrig.bench.record import Record, Row
+from softrig.bench.record import Record, Row, model_sizes
 from softrig.characters import built_in
 from softrig.console import Update
 from softrig.machine import this_machine
@@ -77,7 +77,8 @@ def live_viewer(update: Update) -> Record:
     update(4, 4)
     remark = "Stalled: one page that never says it has drawn, one that does not even read. "
     remark += "Browser, server and simulation share this machine." if missing is None else f"No pictures: {missing}."
-    return Record("viewer", f"The live viewer: gorilla, {vertices:,} vertices", this_machine(), rows, remark)
+    counts = {"gorilla": model_sizes(model)}
+    return Record("viewer", f"The live viewer: gorilla, {vertices:,} vertices", this_machine(), rows, remark, counts)
 
 
 def step_rate(viewer: Viewer) -> list[float]:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from softrig.models.kernels.pose_space_elastic import elasticity
-from softrig.models.kernels.pose_space_tables import EXTERNAL, PROJECTED, REMAINDER, Chunks, Memory, Sums
+from softrig.models.kernels.pose_space_tables import AGE, EXTERNAL, PROJECTED, Chunks, Memory, Sums
 
 ENOUGH = 1e-12
 """Residual over loads at which a static equilibrium is one."""
@@ -42,6 +42,7 @@ def settled_modes(sums: Sums, chunks: Chunks, memory: Memory, iterations: int) -
         x, left = trial, size
     memory.state[:] = 0.0
     memory.state[0] = x / memory.upsilon
+    memory.switches[AGE] = 0
     return left / scale
 
 
@@ -63,38 +64,6 @@ def reduced_elasticity(
 ) -> tuple[np.ndarray, np.ndarray]:
     """f̂ (r,) and K̂ (r, r) at x = Υq (r,), at the prepared pose."""
     force = np.empty_like(x)
-    elasticity(
-        chunks.law,
-        chunks.groups,
-        chunks.starts,
-        chunks.columns,
-        chunks.vertices,
-        chunks.offsets,
-        chunks.shapes,
-        chunks.edge_offsets,
-        memory.basis,
-        memory.rotations,
-        memory.gradients,
-        memory.lame,
-        memory.factors,
-        sums.segments,
-        sums.stiffness,
-        sums.stiffness_positive,
-        memory.mixing,
-        memory.positive,
-        memory.correction,
-        x,
-        True,
-        projected,
-        memory.switches[REMAINDER] != 0,
-        memory.edges,
-        memory.product,
-        memory.local,
-        memory.lanes,
-        memory.active,
-        memory.work,
-        force,
-        memory.stiffness,
-    )
+    elasticity(chunks, sums, memory, x, x, False, True, projected, -1, force)
     lower = np.tril(memory.stiffness)
     return force, lower + np.tril(lower, -1).T

@@ -24,6 +24,9 @@ from softrig.rig.protocol import Rig
 
 LIMIT = 0.5
 """Of the character's size: a displacement beyond it is not sound."""
+TURNS = 4
+"""Steps until the tangent stiffness of all tets has been made anew. It only steers the solver: the stiffness at rest,
+exact at every step, and the mass outweigh it by far, and the force is always that of the moment."""
 GRAVITY = (0.0, -9.81, 0.0)
 """m/s²."""
 
@@ -39,6 +42,16 @@ class Snapshot(NamedTuple):
     mixing: np.ndarray
     """Weights of the stiffness corrections there."""
     counters: np.ndarray
+    tangents: np.ndarray
+    """(P, r, r) what the parts of the tets add to the stiffness: some of it of earlier steps."""
+    then: np.ndarray
+    """(chunks, 72) how far their edges had moved then."""
+    strained: np.ndarray
+    """(P,) and how much they have strained since, squared."""
+    diagonal: np.ndarray
+    """(r,) of the stiffness of the last step."""
+    age: int
+    """Steps since all of that was made anew; 0: it must be."""
 
 
 class Stepper:
@@ -46,7 +59,9 @@ class Stepper:
 
     `method`: "newmark" or "backward-euler"; `iterations` of Newton a step; `modes`: fewer modes than the model has
     (level of detail). `inertia_scale` multiplies what the rig's own motion does to the flesh, not gravity. `rig`:
-    another rig of the same parameters. A step never gives NaN: see `counters`.
+    another rig of the same parameters. `turns`: with a stiffness map and one iteration, in so many steps all tets have
+    had the tangent of their remainder made anew, an equal part in each; 1 is Newton's method as it is written. A step
+    never gives NaN: see `counters`.
     """
 
     def __init__(
@@ -62,6 +77,7 @@ class Stepper:
         gravity: Sequence[float] | np.ndarray = GRAVITY,
         sag_free: bool = True,
         modes: int | None = None,
+        turns: int = TURNS,
     ) -> None:
         if method not in IMPLICIT_METHODS:
             raise InputError(f"no implicit method called {method!r}; there are {', '.join(IMPLICIT_METHODS)}")
@@ -75,7 +91,10 @@ class Stepper:
         self._runs = runs = layout.region_runs(model.region_of_mode)
         regions = layout.vertex_regions(model, runs)
         kept = iterations > 1
-        self._chunks, self._members, vertices, bones, together = pose_space_chunks.chunks(model, runs, regions, kept)
+        parts = 1 if kept or model.cubature.stiffness_map is None else turns
+        self._chunks, self._members, vertices, bones, together = pose_space_chunks.chunks(
+            model, runs, regions, kept, parts
+        )
         self._sums = layout.sums(model, runs, together)
         gyro = layout.gyro(model, runs)
         self._rows = layout.rows(model, runs, regions)
@@ -197,6 +216,7 @@ class Stepper:
         of_poses = model.cubature.stiffness_correction * factors
         positive = np.array([layout.positive_part(matrix) for matrix in of_poses])
         self._sums.stiffness_positive[:] = layout.packed(positive, self._sums.segments)
+        self._memory.switches[tables.AGE] = 0
 
     # State
 
@@ -224,7 +244,19 @@ class Stepper:
         """A copy of the state."""
         q, v, a = self._memory.state.copy()
         memory = self._memory
-        return Snapshot(q, v, a, memory.pose.copy(), memory.mixing.copy(), memory.counters.copy())
+        return Snapshot(
+            q,
+            v,
+            a,
+            memory.pose.copy(),
+            memory.mixing.copy(),
+            memory.counters.copy(),
+            memory.tangents.copy(),
+            memory.then.copy(),
+            memory.strained.copy(),
+            memory.stiffness.diagonal().copy(),
+            int(memory.switches[tables.AGE]),
+        )
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue from `snapshot`, to the last bit."""
@@ -232,6 +264,10 @@ class Stepper:
         self._memory.counters[:] = snapshot.counters
         tail = snapshot.mixing if self._model.cubature.stiffness_map is not None else np.zeros(0)
         self.place(np.concatenate([snapshot.pose, tail]))
+        self._memory.tangents[:], self._memory.then[:] = snapshot.tangents, snapshot.then
+        self._memory.strained[:] = snapshot.strained
+        np.fill_diagonal(self._memory.stiffness, snapshot.diagonal)
+        self._memory.switches[tables.AGE] = snapshot.age
 
     # Motion
 
@@ -264,6 +300,12 @@ class Stepper:
             memory.pairs,
             memory.work,
         )
+
+    def restart(self, z: np.ndarray) -> None:
+        """The same, undeformed, and nothing is remembered of earlier steps."""
+        self.place(z)
+        self._memory.state[:] = 0.0
+        self._memory.switches[tables.AGE] = 0
 
     def step(self, z: np.ndarray, zdot: np.ndarray, zddot: np.ndarray) -> None:
         """One step of 1/rate seconds that ends at carrier values z (Z,) with rates zdot, 1/s, and zddot, 1/s²."""

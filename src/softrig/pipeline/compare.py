@@ -43,7 +43,7 @@ def full_trajectory(
     *,
     rate: float = RATE,
     damping: Rayleigh,
-    iterations: int | None = 1,
+    iterations: int | None = 3,
     every: int = 1,
     progress: Progress | None = None,
 ) -> np.ndarray:

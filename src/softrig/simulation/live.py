@@ -316,8 +316,7 @@ class Simulation:
 
     def _start(self, z: np.ndarray) -> None:
         stepper = self.stepper
-        stepper.place(z)
-        stepper.q[:] = stepper.v[:] = stepper.a[:] = 0.0
+        stepper.restart(z)
         if self.settled:
             stepper.point_loads(*self._pull_loads)
             stepper.settle(z)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from softrig.errors import InputError
 from softrig.fem.laws import law_code
 from softrig.models.kernels.pose_space_elements import LANES
 from softrig.models.kernels.pose_space_layout import cubature_runs, run_columns
@@ -46,14 +47,15 @@ def chunked(masks: np.ndarray, sizes: np.ndarray) -> list[list[int]]:
 
 
 def chunks(
-    model: PoseSpaceModel, runs: np.ndarray, regions: np.ndarray, kept: bool
+    model: PoseSpaceModel, runs: np.ndarray, regions: np.ndarray, kept: bool, parts: int
 ) -> tuple[Chunks, np.ndarray, np.ndarray, BoneRuns, np.ndarray]:
     """The chunks of a model, their members, the vertices of its cubature tets by bones, and (g, g) who shares a chunk.
 
     Members (chunks, LANES): places in `cubature.tets`, −1 in empty lanes.
 
     `runs` (g + 1,) first modes of the regions, `regions` (n, g) which of them move a vertex; `kept`: whether each chunk
-    has a place of its own for the rows of its basis, so that they need not be made anew.
+    has a place of its own for the rows of its basis, so that they need not be made anew; `parts`: into how many the
+    chunks are divided that take turns.
     """
     corners = model.tets[model.cubature.tets]
     masks = regions[corners].any(axis=1)
@@ -84,6 +86,7 @@ def chunks(
             np.array([*begins, len(lists)], np.int32),
             starts,
             np.concatenate([np.zeros(0, np.int32), *columns]),
+            equal_parts(width.astype(np.float64) ** 2, parts),
             corner_places,
             edges,
             inverses,
@@ -101,6 +104,15 @@ def chunks(
         bones,
         together,
     )
+
+
+def equal_parts(costs: np.ndarray, parts: int) -> np.ndarray:
+    """(parts + 1,) int32 where to cut a row of things with `costs` (k,), so that the parts cost about the same."""
+    if parts < 1:
+        raise InputError(f"at least one part, not {parts}")
+    upto = np.concatenate([[0.0], np.cumsum(costs)])
+    wanted = upto[-1] * np.arange(parts + 1) / parts
+    return np.maximum.accumulate(np.abs(upto[:, None] - wanted).argmin(axis=0)).astype(np.int32)
 
 
 def _offsets(sizes: np.ndarray) -> np.ndarray:

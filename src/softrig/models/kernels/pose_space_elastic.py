@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from softrig.fem.laws import STABLE_NEO_HOOKEAN, STVK
+from softrig.models.kernels.dense import FAST
 from softrig.models.kernels.pose_space_elements import LANES, chunk_elasticity, subtract_linear
 from softrig.models.kernels.pose_space_lanes import stable_neo_hookean_lanes, stvk_lanes
 from softrig.models.kernels.pose_space_rows import (
@@ -19,94 +20,147 @@ from softrig.models.kernels.pose_space_rows import (
     scatter_lower,
 )
 from softrig.models.kernels.pose_space_sums import add_segments, segment_product, weighted_sum
+from softrig.models.kernels.pose_space_tables import REMAINDER, Chunks, Memory, Sums
+
+STRAINED = 0.05
+"""A part of the tets whose strain has changed by more than this has its stiffness made anew."""
 
 
 @njit(cache=True)
 def elasticity(
-    law: int,
-    groups: np.ndarray,
-    starts: np.ndarray,
-    all_columns: np.ndarray,
-    vertices: np.ndarray,
-    offsets: np.ndarray,
-    shapes: np.ndarray,
-    edge_offsets: np.ndarray,
-    basis: np.ndarray,
-    rotations: np.ndarray,
-    gradients: np.ndarray,
-    lame: np.ndarray,
-    factors: np.ndarray,
-    segments: np.ndarray,
-    corrections: np.ndarray,
-    positive_corrections: np.ndarray,
-    mixing: np.ndarray,
-    positive: np.ndarray,
-    correction: np.ndarray,
+    chunks: Chunks,
+    sums: Sums,
+    memory: Memory,
     x: np.ndarray,
+    rates: np.ndarray,
+    damped: bool,
     fresh: bool,
     projected: bool,
-    remainder: bool,
-    edges: np.ndarray,
-    product: np.ndarray,
-    local: np.ndarray,
-    lanes: np.ndarray,
-    active: np.ndarray,
-    work: np.ndarray,
+    turn: int,
     force: np.ndarray,
-    stiffness: np.ndarray,
 ) -> None:
-    """Write f̂ (r,) and K̂ (r, r), lower half, at x = Υq (r,): cubature plus the stiffness correction ΔK x, ΔK.
+    """Write f̂ (r,) and K̂ (`memory.stiffness`) at x = Υq (r,): cubature plus the stiffness correction ΔK x, ΔK.
 
-    ΔK is `corrections` (k, entries) mixed by `mixing` (k,).
+    `damped`: f̂ has K̂ times `rates` (r,) added, K̂ being that at x, whatever of it is made anew.
+
+    ΔK is `sums.stiffness` (k, entries) mixed by `memory.mixing` (k,). With a stiffness map (switch REMAINDER) that is
+    the whole of K̃ at u = 0, and the tets give only what goes beyond it.
     `fresh`: rows of the basis must be made first. `projected`: positive semidefinite element Hessians and ΔK.
-    `remainder`: what is mixed is the whole of K̃ at u = 0, and the tets give only what goes beyond it.
+    `turn`: the part of the chunks whose stiffness is made anew besides those that have strained much since it was; the
+    others keep what they had. −1: all.
     """
-    for i in range(stiffness.shape[0]):
+    law, basis, lanes, local, stiffness = chunks.law, memory.basis, memory.lanes, memory.local, memory.stiffness
+    remainder = memory.switches[REMAINDER] != 0
+    for i in range(force.shape[0]):
         force[i] = 0.0
-        for j in range(i + 1):
-            stiffness[i, j] = 0.0
     # One name each: what is an argument here must not look like a constant to the loops over lanes.
-    width = vertices.shape[2]
+    width = chunks.vertices.shape[2]
     hessian, turned, mixed = lanes[0 : 45 * LANES], lanes[0 : 36 * LANES], lanes[36 * LANES : 48 * LANES]
-    moves, pull = lanes[48 * LANES : 57 * LANES], lanes[57 * LANES : 66 * LANES]
-    chosen = lanes[66 * LANES : 66 * LANES + basis.shape[0] + 4]
-    used = active_poses(basis, active, chosen) if fresh else 0
-    for g in range(groups.shape[0] - 1):
-        columns = all_columns[starts[g] : starts[g + 1]]
-        count = columns.shape[0]
-        for i in range(count):
-            for j in range(i + 1):
-                local[i, j] = 0.0
-        for c in range(groups[g], groups[g + 1]):
-            rows = edges[edge_offsets[c] : edge_offsets[c] + (count + 4) * EDGES]
+    moves, pull, swift = lanes[48 * LANES : 57 * LANES], lanes[57 * LANES : 66 * LANES], lanes[66 * LANES : 75 * LANES]
+    chosen = lanes[75 * LANES : 75 * LANES + basis.shape[0] + 4]
+    used = active_poses(basis, memory.active, chosen) if fresh else 0
+    g = 0
+    for part in range(chunks.parts.shape[0] - 1):
+        tangent = memory.tangents[part]
+        renewed = turn in (-1, part) or not memory.strained[part] <= STRAINED * STRAINED
+        memory.strained[part] = 0.0
+        if renewed:
+            clear_lower(tangent, tangent.shape[0])
+        for c in range(chunks.parts[part], chunks.parts[part + 1]):
+            while c >= chunks.groups[g + 1]:
+                g += 1
+            columns = chunks.columns[chunks.starts[g] : chunks.starts[g + 1]]
+            count = columns.shape[0]
+            gradients, lam, mu, factors = memory.gradients[c], memory.lame[c, 0], memory.lame[c, 1], memory.factors[c]
+            at = chunks.edge_offsets[c]
+            rows = memory.edges[at : at + (count + 4) * EDGES]
             if fresh:
-                gather_rotations(vertices[c], rotations, turned)
-                own = shapes[offsets[c] : offsets[c] + count * basis.shape[0] * 12 * LANES]
-                edge_rows(width, own, basis.shape[0], active[:used], chosen[:used], turned, count, mixed, rows)
+                gather_rotations(chunks.vertices[c], memory.rotations, turned)
+                own = chunks.shapes[chunks.offsets[c] : chunks.offsets[c] + count * basis.shape[0] * 12 * LANES]
+                edge_rows(width, own, basis.shape[0], memory.active[:used], chosen[:used], turned, count, mixed, rows)
             edge_moves(rows, columns, x, moves)
             if projected or law not in (STVK, STABLE_NEO_HOOKEAN):
-                chunk_elasticity(
-                    law, moves, gradients[c], lame[c, 0], lame[c, 1], factors[c], projected, pull, hessian, work
-                )
+                chunk_elasticity(law, moves, gradients, lam, mu, factors, projected, pull, hessian, memory.work)
             elif law == STVK:
-                stvk_lanes(width, moves, gradients[c], lame[c, 0], lame[c, 1], factors[c], pull, hessian)
+                stvk_lanes(width, moves, gradients, lam, mu, factors, pull, hessian)
             else:
-                stable_neo_hookean_lanes(width, moves, gradients[c], lame[c, 0], lame[c, 1], factors[c], pull, hessian)
+                stable_neo_hookean_lanes(width, moves, gradients, lam, mu, factors, pull, hessian)
+            whole = renewed or damped
             if remainder:
-                subtract_linear(
-                    width, moves, gradients[c], lame[c, 0], lame[c, 1], factors[c], not projected, pull, hessian
-                )
+                subtract_linear(width, moves, gradients, lam, mu, factors, whole and not projected, pull, hessian)
+            if damped:
+                edge_moves(rows, columns, rates, swift)
+                hessian_times_rows(width, hessian, swift, 1, memory.product)
+                for t in range(EDGES):
+                    pull[t] += memory.product[t]
             add_force(rows, columns, pull, force)
-            hessian_times_rows(width, hessian, rows, count, product)
-            add_stiffness(product, rows, count, local)
-        scatter_lower(local, columns, stiffness)
+            then = memory.then[c]
+            if not renewed:
+                memory.strained[part] = max(memory.strained[part], strain_square(width, moves, then, gradients))
+                continue
+            for t in range(EDGES):
+                then[t] = moves[t]
+            if c == chunks.parts[part] or c == chunks.groups[g]:
+                clear_lower(local, count)
+            hessian_times_rows(width, hessian, rows, count, memory.product)
+            add_stiffness(memory.product, rows, count, local)
+            if c + 1 == chunks.parts[part + 1] or c + 1 == chunks.groups[g + 1]:
+                scatter_lower(local, columns, tangent)
+    sum_lower(memory.tangents, stiffness)
+    correction = memory.correction
     if projected:
-        weighted_sum(positive_corrections, positive, correction)
-        add_segments(segments, correction, 1.0, stiffness)
-    weighted_sum(corrections, mixing, correction)
+        weighted_sum(sums.stiffness_positive, memory.positive, correction)
+        add_segments(sums.segments, correction, 1.0, stiffness)
+        if damped:
+            segment_product(sums.segments, correction, rates, force)
+    weighted_sum(sums.stiffness, memory.mixing, correction)
     if not projected:
-        add_segments(segments, correction, 1.0, stiffness)
-    segment_product(segments, correction, x, force)
+        add_segments(sums.segments, correction, 1.0, stiffness)
+        if damped:
+            segment_product(sums.segments, correction, rates, force)
+    segment_product(sums.segments, correction, x, force)
+
+
+@njit(cache=True, fastmath=FAST)
+def strain_square(width: int, moves: np.ndarray, then: np.ndarray, gradients: np.ndarray) -> float:
+    """max ‖F − F_then‖² over eight tets with edges moved by `moves` and `then`; all flat (9, LANES)."""
+    most = 0.0
+    for t in range(width):
+        square = 0.0
+        for i in range(3):
+            x = moves[LANES * i + t] - then[LANES * i + t]
+            y = moves[LANES * (3 + i) + t] - then[LANES * (3 + i) + t]
+            z = moves[LANES * (6 + i) + t] - then[LANES * (6 + i) + t]
+            for K in range(3):
+                f = (
+                    x * gradients[LANES * K + t]
+                    + y * gradients[LANES * (3 + K) + t]
+                    + z * gradients[LANES * (6 + K) + t]
+                )
+                square += f * f
+        most = max(most, square)
+    return most
+
+
+@njit(cache=True)
+def clear_lower(matrix: np.ndarray, size: int) -> None:
+    """The lower half of the first `size` rows becomes zero."""
+    for i in range(size):
+        for j in range(i + 1):
+            matrix[i, j] = 0.0
+
+
+@njit(cache=True)
+def sum_lower(matrices: np.ndarray, total: np.ndarray) -> None:
+    """The lower half of `total` (r, r) = that of the sum of `matrices` (P, r, r)."""
+    for i in range(total.shape[0]):
+        row = total[i]
+        for j in range(i + 1):
+            row[j] = matrices[0, i, j]
+        for part in range(1, matrices.shape[0]):
+            more = matrices[part, i]
+            for j in range(i + 1):
+                row[j] += more[j]
 
 
 @njit(cache=True)

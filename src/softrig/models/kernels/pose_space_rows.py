@@ -65,7 +65,11 @@ def mix(shapes: np.ndarray, active: np.ndarray, weights: np.ndarray, mixed: np.n
         a, b = shapes[active[i] * CORNERS :][:CORNERS], shapes[active[i + 1] * CORNERS :][:CORNERS]
         c, d = shapes[active[i + 2] * CORNERS :][:CORNERS], shapes[active[i + 3] * CORNERS :][:CORNERS]
         w0, w1, w2, w3 = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
-        if i == 0:
+        if i == 0 and w1 == 0.0 and w2 == 0.0 and w3 == 0.0:
+            # One basis for all poses.
+            for t in range(CORNERS):
+                mixed[t] = w0 * a[t]
+        elif i == 0:
             for t in range(CORNERS):
                 mixed[t] = w0 * a[t] + w1 * b[t] + w2 * c[t] + w3 * d[t]
         else:

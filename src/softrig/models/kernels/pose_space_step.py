@@ -21,10 +21,10 @@ from softrig.models.kernels.pose_space_sums import (
     assemble,
     cholesky,
     cholesky_solve,
-    lower_product,
     segment_product,
 )
 from softrig.models.kernels.pose_space_tables import (
+    AGE,
     ALPHA,
     BACKUP,
     BETA,
@@ -40,7 +40,6 @@ from softrig.models.kernels.pose_space_tables import (
     LIMIT,
     NEW,
     PROJECTED,
-    REMAINDER,
     RESIDUAL,
     SECOND,
     STEP,
@@ -57,6 +56,10 @@ from softrig.models.kernels.pose_space_tables import (
     X,
 )
 
+EVERY = 4
+"""Steps from the turn of one part of the tets at a new stiffness to that of the next, if it has not strained before."""
+NONE = -2
+"""No part's turn."""
 SUBSTEPS = 4
 """A step that has no sound result is redone as 2, then as this many."""
 
@@ -111,6 +114,7 @@ def step(z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, moving: bool, *tables: 
         done += 1
         if sound:
             continue
+        memory.switches[AGE] = 0
         if parts == SUBSTEPS:
             break
         if parts == 1:
@@ -152,8 +156,13 @@ def attempt(
         a1, a2, a3, a4, a5 = 1.0 / (h * h), 1.0 / h, 0.0, 1.0 / h, 0.0
     else:
         a1, a2, a3, a4, a5 = 4.0 / (h * h), 4.0 / h, 1.0, 2.0 / h, -1.0
+    near, age = (1.0 if memory.switches[EULER] else 0.5), memory.switches[AGE]
     for i in range(r):
         new[i] = q[i]
+        if age > 0:
+            # Where a free mode of that stiffness would be: what is left for one iteration is small.
+            stiff = max(upsilon[i] * upsilon[i] * memory.stiffness[i, i], 0.0)
+            new[i] += (h * v[i] + near * h * h * a[i]) / (1.0 + near * near * h * h * stiff)
         x[i] = upsilon[i] * q[i]
         first[i] = upsilon[i] * v[i]
     for i in range(r):
@@ -161,6 +170,11 @@ def attempt(
     scale = memory.settings[INERTIA]
     gyroscopic(gyro.segments, gyro.starts, gyro.pieces, gyro.terms, memory.rates, x, first, scale, memory.gyro, force)
     projected, sound, trials = False, True, memory.switches[ITERATIONS]
+    # Stiffness that the tets have beyond that at rest changes little in a few steps; the force is always that of now.
+    parts = memory.tangents.shape[0]
+    turn = (age // EVERY) % parts if age % EVERY == 0 else NONE
+    if parts == 1 or age == 0:
+        turn = -1
     while trials > 0:
         for i in range(r):
             moved = new[i] - q[i]
@@ -168,47 +182,14 @@ def attempt(
             x[i] = upsilon[i] * new[i]
             first[i] = beta * upsilon[i] * speed
             second[i] = upsilon[i] * (a1 * moved - a2 * v[i] - a3 * a[i] + alpha * speed)
-        elasticity(
-            chunks.law,
-            chunks.groups,
-            chunks.starts,
-            chunks.columns,
-            chunks.vertices,
-            chunks.offsets,
-            chunks.shapes,
-            chunks.edge_offsets,
-            memory.basis,
-            memory.rotations,
-            memory.gradients,
-            memory.lame,
-            memory.factors,
-            sums.segments,
-            sums.stiffness,
-            sums.stiffness_positive,
-            memory.mixing,
-            memory.positive,
-            memory.correction,
-            x,
-            fresh,
-            projected,
-            memory.switches[REMAINDER] != 0,
-            memory.edges,
-            memory.product,
-            memory.local,
-            memory.lanes,
-            memory.active,
-            memory.work,
-            residual,
-            memory.stiffness,
-        )
+        all_or_turn = -1 if projected else turn
+        elasticity(chunks, sums, memory, x, first, beta != 0.0, fresh, projected, all_or_turn, residual)
         fresh = memory.switches[KEPT] == 0
         scale = 0.0
         for i in range(r):
             scale += residual[i] * residual[i] + force[i] * force[i]
             residual[i] -= force[i]
         segment_product(sums.segments, memory.mass, second, residual)
-        if beta != 0.0:
-            lower_product(memory.stiffness, first_column, first, residual)
         square = 0.0
         for i in range(r):
             square += residual[i] * residual[i]
@@ -227,6 +208,7 @@ def attempt(
         for i in range(r):
             new[i] -= residual[i] / upsilon[i]
         trials -= 1
+    memory.switches[AGE] = 0 if projected else age + 1
     limit, most = memory.settings[LIMIT], _largest_move(new, upsilon, memory.basis, memory.peaks)
     # Only beyond the limit need vertices be looked at.
     if sound and not most <= limit:

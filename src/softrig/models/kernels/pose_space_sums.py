@@ -13,13 +13,19 @@ _DEFINITE = 1e-14
 
 @njit(cache=True, fastmath=FAST)
 def weighted_sum(terms: np.ndarray, weights: np.ndarray, total: np.ndarray) -> None:
-    """total (k,) = Σ_i weights[i] terms[i]; terms of weight zero are not read."""
+    """total (k,) = Σ_i weights[i] terms[i], four at a time; fours of weight zero are not read."""
     for t in range(total.shape[0]):
         total[t] = 0.0
-    for i in range(weights.shape[0]):
-        w = weights[i]
+    fours = terms.shape[0] - terms.shape[0] % 4
+    for i in range(0, fours, 4):
+        w0, w1, w2, w3 = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+        if w0 != 0.0 or w1 != 0.0 or w2 != 0.0 or w3 != 0.0:
+            a, b, c, d = terms[i], terms[i + 1], terms[i + 2], terms[i + 3]
+            for t in range(total.shape[0]):
+                total[t] += w0 * a[t] + w1 * b[t] + w2 * c[t] + w3 * d[t]
+    for i in range(fours, terms.shape[0]):
+        w, term = weights[i], terms[i]
         if w != 0.0:
-            term = terms[i]
             for t in range(total.shape[0]):
                 total[t] += w * term[t]
 

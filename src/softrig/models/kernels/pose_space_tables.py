@@ -15,8 +15,8 @@ import numpy as np
 STEP, ALPHA, BETA, INERTIA, GRAVITY, WIND, LIMIT, TOLERANCE = 0, 1, 2, 3, 4, 7, 10, 11
 SETTINGS = 12
 # Places in `Memory.switches`.
-EULER, ITERATIONS, SAG_FREE, LOADS, KEPT, REMAINDER = 0, 1, 2, 3, 4, 5
-SWITCHES = 6
+EULER, ITERATIONS, SAG_FREE, LOADS, KEPT, REMAINDER, AGE = 0, 1, 2, 3, 4, 5, 6
+SWITCHES = 7
 # Rows of `Memory.vectors`.
 X, NEW, EXTERNAL, FORCE, RESIDUAL, FIRST, SECOND, BACKUP = 0, 1, 2, 3, 4, 5, 6, 7  # three rows of backup
 # Places in `Memory.counters`.
@@ -82,7 +82,7 @@ class Sums(NamedTuple):
     mass: np.ndarray
     """(m_b (m_b + 1) / 2, entries)."""
     stiffness: np.ndarray
-    """(k, entries) the matrices that are mixed into ΔK or, with a stiffness map, into K̃."""
+    """(k, entries) float32: the matrices that are mixed into ΔK or, with a stiffness map, into K̃."""
     stiffness_positive: np.ndarray
     """(m, entries) the positive semidefinite part of the ΔK of each pose."""
 
@@ -123,6 +123,8 @@ class Chunks(NamedTuple):
     starts: np.ndarray
     """(k + 1,) int32 where the columns of a group stand in `columns`."""
     columns: np.ndarray
+    parts: np.ndarray
+    """(P + 1,) int32 first chunk of each part: its stiffness is made anew together."""
     vertices: np.ndarray
     """(chunks, 4, LANES) int32 places in `Carriers.cubature_vertices`."""
     neutral: np.ndarray
@@ -225,6 +227,12 @@ class Memory(NamedTuple):
     correction: np.ndarray
     stiffness: np.ndarray
     """(r, r) K̂, lower half."""
+    tangents: np.ndarray
+    """(P, r, r) what the tets of each part add to it, lower halves, as they were last made."""
+    then: np.ndarray
+    """(chunks, 9 · LANES) how far the edges of the tets had moved then, metres."""
+    strained: np.ndarray
+    """(P,) the square of the largest strain of each part since then."""
     system: np.ndarray
     peaks: np.ndarray
     """(r,) the longest row of each column at the cubature vertices."""

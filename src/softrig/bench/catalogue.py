@@ -1,0 +1,78 @@
+"""All benchmarks by name: what each measures and about how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from softrig.bench import crowd, meshes, paper, peers, posespace, pssd, scaling, sketching, speed, spoon, viewer
+from softrig.bench.record import Record
+from softrig.console import Update
+
+Measure = Callable[[Update], Record]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One benchmark."""
+
+    run: Measure
+    what: str
+    minutes: float
+    """About how long it takes on two idle cores, compiled, after those before it: models are shared within a run."""
+    longer: Measure | None = None
+    """What `--long` runs instead, if anything."""
+    longer_minutes: float | None = None
+    only_long: bool = False
+    """Whether it runs only when named or asked for the long ones."""
+
+    def function(self, *, long: bool = False) -> Measure:
+        """What to call."""
+        return self.longer if long and self.longer is not None else self.run
+
+    def expected(self, *, long: bool = False) -> float:
+        """About how many minutes."""
+        return self.longer_minutes if long and self.longer_minutes is not None else self.minutes
+
+
+BENCHES: dict[str, Bench] = {
+    "step": Bench(speed.step_speed, "one compiled step of a reduced StVK body, beside C++ and StVK05", 0.2),
+    "coefficients": Bench(speed.coefficient_speed, "polynomial coefficients, beside C++", 0.2),
+    "derivatives": Bench(speed.derivative_speed, "modal derivatives, beside C++", 0.1),
+    "full": Bench(speed.full_speed, "assembly and one step of the full simulation", 0.1),
+    "mesher": Bench(meshes.mesher, "tet meshes of the built-in characters: count, time, quality", 0.5),
+    "stvk05-fig-5": Bench(paper.figure_5, "StVK05 Fig. 5: time and size of the coefficients", 1.0),
+    "stvk05-fig-8": Bench(paper.figure_8, "StVK05 Fig. 8: linear modes and modal derivatives", 0.2),
+    "stvk05-fig-10": Bench(
+        sketching.figure_10,
+        "StVK05 Fig. 10: a basis from sketched pulls",
+        1.0,
+        longer=sketching.figure_10_whole,
+        longer_minutes=15.0,
+    ),
+    "stvk05-fig-11": Bench(paper.figure_11, "StVK05 Fig. 11: a step and its parts, u = Uq, frames a second", 0.3),
+    "stvk05-spoon": Bench(spoon.kicked_spoon, "StVK05 Fig. 12: a kicked spoon, full against reduced", 1.0),
+    "posespace": Bench(posespace.pose_space, "the pose-space step of the gorilla: time, bound, errors, memory", 2.5),
+    "pssd-table-1": Bench(pssd.table_1, "PSSD Table 1: modes with and without contact constraints", 2.5),
+    "pssd-table-2": Bench(pssd.table_2, "PSSD Table 2: where the time of a step goes", 0.1),
+    "pssd-table-3": Bench(pssd.table_3, "PSSD Table 3: the four characters", 0.7),
+    "peers": Bench(
+        peers.peers, "other solvers on the same mesh in the same run; installs them first, in some minutes", 1.0
+    ),
+    "scaling": Bench(
+        scaling.scaling,
+        "step and build against tets, modes, poses and regions, with the orders",
+        4.0,
+        longer=scaling.scaling_whole,
+        longer_minutes=20.0,
+    ),
+    "crowd": Bench(crowd.crowd, "1 to 100 characters at once, on one core and on all", 1.5),
+    "viewer": Bench(viewer.live_viewer, "the live viewer: pictures a second, bytes a frame", 1.5),
+    "posespace-fidelity": Bench(
+        posespace.fidelity,
+        "reduced against full motion on unseen clips",
+        8.0,
+        only_long=True,
+    ),
+}
+"""By name, in the order they run."""

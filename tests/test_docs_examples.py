@@ -1,0 +1,72 @@
+"""Every code block of the documentation runs, and the output that a page shows is what its commands print."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import softrig
+from docs_for_tests import ROOT, WIDTH, Block, blocks, pages, prepare_hero, run_page, shown_output, words_of
+from softrig.project import load_project
+
+MOST_LEFT_OUT = 8
+"""Blocks that may be marked as not run: those that install, need Blender, or take minutes."""
+
+BLOCKS = [block for page in pages() for block in blocks(page)]
+RUNS = [block for block in BLOCKS if block.mark != "not run" and (block.language == "python" or block.commands())]
+RUNNING = list(dict.fromkeys(block.page for block in RUNS))
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.fixture(scope="session")
+def hero(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small character, its project file, its model and its finished stages."""
+    folder = tmp_path_factory.mktemp("hero")
+    prepare_hero(folder)
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # small meshes of thin things
+@pytest.mark.parametrize("page", RUNNING, ids=name_of)
+def test_page_runs_from_top_to_bottom(page: Path, hero: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", WIDTH)
+    folder = tmp_path / "page"
+    shutil.copytree(hero, folder)
+    for block, command, printed in run_page(page, folder):
+        if block.language == "console":
+            assert words_of(shown_output(block, command)) == words_of(printed.splitlines()), f"{block.name}: {command}"
+
+
+TABLES = [block for block in BLOCKS if block.language == "toml"]
+
+
+@pytest.mark.parametrize("block", TABLES, ids=lambda block: block.name)
+def test_project_files_in_the_documentation_are_accepted(block: Block, tmp_path: Path) -> None:
+    path = tmp_path / "hero.toml"
+    path.write_text(block.code, encoding="utf-8")
+    load_project(path)
+
+
+def test_blocks_that_are_not_run_are_few_and_say_why() -> None:
+    left_out = [block for block in BLOCKS if block.mark == "not run"]
+    assert len(left_out) <= MOST_LEFT_OUT
+    silent = [block.name for block in left_out if len(block.why) < 8]
+    assert not silent
+
+
+def test_blocks_say_their_language() -> None:
+    known = {"python", "toml", "console", "indented", "diff", "text", "sh"}
+    strange = [f"{block.name} {block.language!r}" for block in BLOCKS if block.language not in known]
+    assert not strange
+
+
+def test_the_package_docstring_runs_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [line[4:] for line in (softrig.__doc__ or "").splitlines() if line.startswith("    ")]
+    exec(compile("\n".join(lines), "softrig.__doc__", "exec"), {})
+    assert (tmp_path / "beam.softrig").exists()

@@ -1,0 +1,137 @@
+"""The site hangs together: its pages exist, links lead somewhere, all of the API and of the schema is told."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from docs_for_tests import ROOT
+from softrig import api
+
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def prose(page: Path) -> str:
+    """A page without its code."""
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def anchors(page: Path) -> set[str]:
+    """Where links into a page may lead: its headings, as the site names them."""
+    found = set()
+    for heading in re.findall(r"^#+ (.+)$", prose_with_code(page), flags=re.MULTILINE):
+        plain = re.sub(r"[^\w\s-]", "", heading.replace("`", "")).strip().lower()
+        found.add(re.sub(r"[-\s]+", "-", plain))
+    return found
+
+
+def prose_with_code(page: Path) -> str:
+    return re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(prose(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        reached = (page.parent / path).resolve() if path else page
+        assert reached.exists(), f"{name_of(page)} links to {target}"
+        if anchor and reached.suffix == ".md":
+            known = sorted(anchors(reached))
+            assert anchor in known, f"{name_of(page)} links to {target}; there are {known}"
+
+
+def navigation() -> list[str]:
+    """The pages that mkdocs.yml lists, read without MkDocs."""
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    return re.findall(r"([\w/-]+\.md)\s*$", settings.split("\nnav:\n")[1], flags=re.MULTILINE)
+
+
+def test_pages_of_the_navigation_exist() -> None:
+    listed = navigation()
+    assert len(listed) > 20
+    missing = [page for page in listed if not (DOCS / page).exists()]
+    assert not missing
+
+
+def test_no_page_is_left_out_of_the_navigation() -> None:
+    written = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    apart = {page for page in written if page.split("/")[0] in ("records", "gallery")}
+    assert not written - apart - set(navigation())
+
+
+def test_every_public_name_is_in_the_reference_once() -> None:
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in (DOCS / "api").glob("*.md"))
+    told = re.findall(r"^::: (\S+)$", pages, flags=re.MULTILINE)
+    paths = {name: getattr(api, name) for name in api.__all__}
+    wanted = [f"{value.__module__}.{value.__qualname__}" for value in paths.values()]
+    assert sorted(told) == sorted(wanted)
+
+
+def settings_hook() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("settings_hook", DOCS / "hooks" / "settings.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_parameter_pages_tell_every_setting_of_the_schema() -> None:
+    hook = settings_hook()
+    told = "\n".join(page.read_text(encoding="utf-8") for page in (DOCS / "parameters").glob("*.md"))
+    assert sorted(re.findall(r"<!-- settings: (.+?) -->", told)) == sorted(hook.TABLES)
+    assert not hook.unknown_words()
+    for name, model in hook.TABLES.items():
+        table = hook.settings_table(name)
+        shown = set(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE))
+        assert set(model.model_fields) - shown <= hook.HIDDEN
+        assert all(row.count(" | ") == 4 for row in table.replace("\\|", "").splitlines()), table
+
+
+def test_defaults_and_ranges_come_from_the_schema() -> None:
+    table = settings_hook().settings_table("simulation")
+    assert re.search(r"\| `rate` \| 1/s \| 30 … 5000 \| 180 \|", table)
+    assert re.search(r'\| `gravity` \|  \| `"change"`, `"full"`, `"off"` \| `"change"` \|', table)
+
+
+def test_the_page_of_all_settings_names_them_all() -> None:
+    page = (DOCS / "project.md").read_text(encoding="utf-8")
+    hook = settings_hook()
+    fields = {field for model in hook.TABLES.values() for field in model.model_fields} - hook.HIDDEN
+    missing = sorted(field for field in fields if not re.search(rf"\b{field}\b", page))
+    assert not missing
+
+
+def test_pictures_of_the_site_are_small() -> None:
+    large = [path.name for path in (DOCS / "pictures" / "parameters").iterdir() if path.stat().st_size > 150_000]
+    assert not large
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("latex2mathml") is None:
+        pytest.skip("MkDocs is not installed: `make docs` installs it and builds the site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    home = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    fetched = re.findall(r'(?:<script[^>]+src|<link[^>]+rel="stylesheet"[^>]+href)="(https?:[^"]+)"', home)
+    assert not fetched
+    equations = (tmp_path / "site" / "method" / "step.html").read_text(encoding="utf-8")
+    assert "<math" in equations
+    assert "$$" not in equations
