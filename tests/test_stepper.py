@@ -495,7 +495,7 @@ def test_carriers_end_with_the_weights_of_the_stiffness_map(kind):
 def test_a_stiffness_map_fades_to_its_baseline_and_refuses_what_does_not_fit():
     model = mapped(bar_model(**KINDS["bind"]))
     known = model.cubature.stiffness_map
-    far = known.weights(np.full(len(model.poses.feature_weights), 1e3))
+    far = known.weights(np.full(len(model.poses.feature_weights), 1e3), np.ones(1))
     np.testing.assert_array_equal(far, [1.0, 0.0, 0.0, 0.0])
     fewer = model.with_modes(model.mode_count - 2)
     assert fewer.cubature.stiffness_map.components.shape == (4, fewer.mode_count, fewer.mode_count)

@@ -178,3 +178,21 @@ def test_what_cannot_be_shown_is_named():
 
 def _all(made: Stage, height: float) -> np.ndarray:
     return np.broadcast_to([0.0, height, 0.0], made.subject.geometry().rest.shape)
+
+
+def test_a_hand_holds_on_through_a_change_of_modes_and_leaves_nothing_behind(made):
+    vertex = end_vertex(made)
+    made.pull(0, "hand", vertex, np.array([0.5, 0.1, 0.0]))
+    run(made, 5)
+    made.tuning.change("modes", 4)
+    run(made, 5)
+    assert len(made.subject.grips) == 1
+    made.touch.release(0, "hand")
+    assert made.subject.grips == []
+
+
+def test_another_basis_is_damped_as_the_old_one(made, simulation):
+    made.swap_body(reduce_body(beam(), derivative_basis(beam(), size=6, modes=3).shapes))
+    assert made.subject.model.size == 6
+    assert made.subject.simulation.damping == simulation.damping
+    assert made.subject.body is beam()

@@ -5,30 +5,28 @@ from __future__ import annotations
 import gc
 import os
 import threading
-import time
-from base64 import b64decode
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from browser_for_tests import CHROMIUM, SOFTWARE_GL
+from browser_for_tests import CHROMIUM
 from characters_for_tests import limb
 from softrig import load_character
 from softrig.io.glb_writer import write_character_glb
 from softrig.models.file import load_character_model, save_model
 from softrig.pipeline.build import build
 from softrig.project import Project, save_project
+from softrig.viewer.takes import Take
 from softrig.viewer.view import Viewer, view
+from viewer_screen_for_tests import PATIENCE, SIZE, Screen, chromium, screen_of
 
 if CHROMIUM is None:
     pytest.skip("the viewer in a browser is not tested: chromium is not installed", allow_module_level=True)
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="the viewer in a browser is not tested: playwright is not installed"
-)
+pytest.importorskip("playwright.sync_api", reason="the viewer in a browser is not tested: playwright is not installed")
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
 
@@ -39,96 +37,6 @@ SMALL = Project().changed(
     cubature={"samples": 12},
     material={"preset": "fat"},
 )
-SIZE = {"width": 900, "height": 600}
-PATIENCE = 30.0
-"""Seconds that anything may take on a busy machine."""
-
-
-@dataclass
-class Screen:
-    """A page that looks at the limb, and what its console complained of."""
-
-    page: Any
-    viewer: Viewer
-    errors: list[str] = field(default_factory=list)
-
-    def wait(self, condition: str, given: Any = None) -> None:
-        """Until the page finds it true."""
-        # Playwright's own wait_for_function evaluates strings in the page, which the page's policy rightly forbids.
-        self.until(lambda: self.page.evaluate(condition, given))
-
-    def until(self, condition: Callable[[], bool]) -> None:
-        """Until it is true here."""
-        end = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < end, "it took too long"
-            self.page.wait_for_timeout(30)
-
-    def look(self, frames: int = 4) -> None:
-        """Until some frames were drawn."""
-        self.wait("frames => window.softrig && softrig.state && softrig.frames >= frames", frames)
-
-    def positions(self) -> np.ndarray:
-        """(n, 3) as drawn last."""
-        return np.array(self.page.evaluate("Array.from(softrig.lastFrame().positions)")).reshape(-1, 3)
-
-    def still(self) -> np.ndarray:
-        """(n, 3) once nothing moves any more: a third of a second changes nothing that could be seen."""
-        last = self.positions()
-        end = time.monotonic() + PATIENCE
-        while True:
-            begun = self.page.evaluate("softrig.lastFrame().time")
-            self.wait("begun => softrig.lastFrame().time > begun + 0.3", begun)
-            now = self.positions()
-            if np.abs(now - last).max() < 2e-4:
-                return now
-            assert time.monotonic() < end, "it does not come to rest"
-            last = now
-
-    def open(self, section: str) -> Any:
-        """A section of the panel, opened."""
-        content = self.page.locator(f"#section-{section}")
-        if not content.is_visible():
-            self.page.locator(f"[aria-controls=section-{section}]").click()
-        return content
-
-    def choose(self, clip: str | None) -> None:
-        """A clip by its tile in the panel."""
-        self.open("play").get_by_role("radio").filter(has_text=clip or "Rest pose").click()
-        self.wait("clip => softrig.state.clip === clip", clip)
-
-    def play(self, on: bool) -> None:
-        """Press play or pause, if that is needed."""
-        if self.page.evaluate("softrig.state.playing") != on:
-            self.page.locator("#transport button.primary").click()
-            self.wait("on => softrig.state.playing === on", on)
-
-    def tool(self, name: str) -> None:
-        """A tool of the rail."""
-        self.page.locator("#tools").get_by_role("radio").filter(has_text=name).click()
-
-    def slide(self, key: str, *presses: str) -> None:
-        """Keys on a slider of the open section."""
-        handle = self.page.locator(f"#panel [data-key='{key}'] input")
-        for press in presses:
-            handle.press(press)
-
-    def in_sight(self, share: float) -> int:
-        """A vertex at about that share of the limb's length that the mouse would pick: amid those that are in sight."""
-        rest = self.viewer.runner.stage.subject.geometry().rest
-        ring = np.argsort(np.abs(rest[:, 0] - share * rest[:, 0].max()), kind="stable")[:32]
-        seen = self.page.evaluate(
-            """ring => ring.filter(v => softrig.pick(...softrig.project(v))?.vertex === v)
-                .sort((v, w) => softrig.project(v)[1] - softrig.project(w)[1])""",
-            ring.tolist(),
-        )
-        assert seen, "nothing of the limb is in sight"
-        return int(seen[len(seen) // 2])
-
-    def place(self, vertex: int) -> tuple[float, float]:
-        """Where a vertex is on the page, pixels."""
-        x, y = self.page.evaluate("v => softrig.project(v)", vertex)
-        return x, y
 
 
 @pytest.fixture(scope="module")
@@ -144,22 +52,14 @@ def viewer(tmp_path_factory) -> Iterator[Viewer]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as player:
-        opened = player.chromium.launch(executable_path=CHROMIUM, args=list(SOFTWARE_GL))
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
 def shared(browser, viewer) -> Iterator[Screen]:
-    context = browser.new_context(viewport=SIZE, color_scheme="dark")
-    screen = Screen(context.new_page(), viewer)
-    screen.page.on("console", lambda said: said.type == "error" and screen.errors.append(said.text))
-    screen.page.on("pageerror", lambda error: screen.errors.append(str(error)))
-    screen.page.goto(viewer.url)
-    screen.look()
-    yield screen
-    context.close()
+    with screen_of(browser, viewer) as made:
+        yield made
 
 
 @pytest.fixture
@@ -173,13 +73,8 @@ def test_the_page_opens_and_shows_the_character(screen):
     screen.choose(None)
     screen.still()
     assert screen.page.title() == "limb · softrig"
-    width, height, text = screen.page.evaluate(
-        """() => {
-            const { width, height, data } = softrig.renderer.pixels();
-            return [width, height, btoa(Array.from(data, byte => String.fromCharCode(byte)).join(""))];
-        }"""
-    )
-    picture = np.frombuffer(b64decode(text), np.uint8).reshape(height, width, 4)[::-1, :, :3].astype(np.float64)
+    picture = screen.pixels()
+    height, width = picture.shape[:2]
     # The character covers the middle of what is drawn, and differs from the backdrop beside it.
     vertex = screen.in_sight(0.5)
     box = screen.page.locator("#picture").bounding_box()
@@ -295,8 +190,8 @@ def test_what_is_painted_is_in_the_model_after_a_build(screen):
 
 def test_a_bake_comes_down_as_a_file_that_loads(screen, tmp_path: Path):
     section = screen.open("take")
-    section.get_by_label("Clip").select_option("bend")
-    section.get_by_label("As").select_option(".glb")
+    section.get_by_label("Clip", exact=True).select_option("bend")
+    section.get_by_label("As", exact=True).select_option(".glb")
     section.get_by_role("button", name="Bake", exact=True).click()
     link = section.locator("a.download")
     link.wait_for(timeout=1e3 * PATIENCE)
@@ -307,6 +202,128 @@ def test_a_bake_comes_down_as_a_file_that_loads(screen, tmp_path: Path):
     baked = load_character(tmp_path / "baked.glb")
     assert "bend.soft" in [clip.name for clip in baked.clips]
     assert len(baked.triangles) == len(limb().triangles)
+
+
+REPLAYED = """async () => {
+    const seen = {};
+    while (softrig.state.replaying === null) await new Promise(requestAnimationFrame);
+    while (softrig.state.replaying !== null) {
+        const { replay, positions } = softrig.lastFrame();
+        if (replay !== undefined) seen[replay.toFixed(4)] = Array.from(positions);
+        await new Promise(requestAnimationFrame);
+    }
+    return seen;
+}"""
+"""Of one replay, by seconds into the take, the vertices of each frame that was drawn."""
+
+
+def test_live_play_is_recorded_replayed_exactly_and_baked(screen, tmp_path: Path):
+    screen.choose("shake")
+    screen.play(True)
+    screen.tool("Pull")
+    section = screen.open("take")
+    section.get_by_role("button", name="Record live play").click()
+    screen.wait("softrig.state.recording.on")
+    mouse = screen.page.mouse
+    mouse.move(*screen.place(screen.in_sight(0.75)))
+    mouse.down()
+    mouse.move(500, 200, steps=5)
+    screen.wait("softrig.state.recording.seconds > 0.6")
+    mouse.up()
+    screen.wait("softrig.state.recording.seconds > 1.2")
+    section.get_by_role("button", name="Stop").click()
+    screen.wait("softrig.state.recording.takes.length === 1")
+    recorded = screen.viewer.runner.stage.studio.recordings.takes["take 1"]
+    assert len(recorded.arrays["pull_patches"]) > 10, "the hand is in the take"
+
+    replays = []
+    for _ in range(2):
+        section.get_by_title("Replay take 1 exactly").click()
+        replays.append(screen.page.evaluate(REPLAYED))
+    wanted = recorded.vertices(screen.viewer.runner.stage.subject.model)
+    both = sorted(set(replays[0]) & set(replays[1]))
+    assert len(both) >= 3
+    for when in both:
+        one, other = (np.array(replay[when]).reshape(-1, 3) for replay in replays)
+        assert np.array_equal(one, other)
+        frame = int(np.abs(recorded.times - float(when)).argmin())
+        # Pages are sent 16 bits a coordinate.
+        assert np.abs(one - wanted[frame]).max() < 2e-5 * np.ptp(one, axis=0).max()
+
+    section.get_by_label("As", exact=True).select_option(".glb")
+    section.get_by_title("Bake take 1, with all that was pulled and tuned in it").click()
+    link = section.get_by_title("Download take 1.glb")
+    link.wait_for(timeout=1e3 * PATIENCE)
+    with screen.page.expect_download(timeout=1e3 * PATIENCE) as coming:
+        link.click()
+    coming.value.save_as(tmp_path / "take.glb")
+    assert "take 1.soft" in [clip.name for clip in load_character(tmp_path / "take.glb").clips]
+
+
+def test_a_take_is_saved_forgotten_and_dropped_in_again(screen, tmp_path: Path):
+    section = screen.open("take")
+    section.get_by_title("Save take 1 itself").click()
+    link = section.get_by_title("Download take 1.npz")
+    link.wait_for(timeout=1e3 * PATIENCE)
+    with screen.page.expect_download(timeout=1e3 * PATIENCE) as coming:
+        link.click()
+    coming.value.save_as(tmp_path / "take 1.npz")
+    before = screen.viewer.runner.stage.studio.recordings.takes["take 1"]
+    assert np.array_equal(Take.load(tmp_path / "take 1.npz").arrays["poses"], before.arrays["poses"])
+    section.get_by_role("button", name="Forget take 1", exact=True).click()
+    screen.wait("softrig.state.recording.takes.length === 0")
+    screen.drop(tmp_path / "take 1.npz")
+    screen.wait("softrig.state.recording.takes[0] === 'take 1'")
+    section.get_by_title("Replay take 1 exactly").click()
+    screen.wait("softrig.state.replaying === 'take 1'")
+    section.get_by_title("Stop the replay").click()
+    screen.wait("softrig.state.replaying === null")
+
+
+def test_every_layer_and_a_mode_can_be_looked_at(screen):
+    screen.choose(None)
+    screen.still()
+    section = screen.open("look")
+    plain = screen.pixels()
+    names = screen.page.evaluate("softrig.hello.layers")
+    assert {"tets", "cut", "regions", "fixed", "contact", "cubature", "magnitude", "softness"} <= set(names)
+    for tile in section.locator(".tiles").get_by_role("radio").all()[1:]:
+        tile.click()
+        screen.wait("softrig.state.layer !== null")
+        frames = screen.page.evaluate("softrig.frames")
+        screen.wait("frames => softrig.frames > frames + 2", frames)
+        assert np.abs(screen.pixels() - plain).max() > 20.0, tile.inner_text()
+    section.get_by_role("radio").filter(has_text="Skin").first.click()
+    screen.wait("softrig.state.layer === null")
+    still = screen.positions()
+    section.get_by_role("switch", name="Show a mode by itself").click()
+    screen.wait("softrig.state.mode === 0")
+    screen.wait(
+        "still => softrig.lastFrame().positions.some((x, i) => Math.abs(x - still[i]) > 0.01)", still.ravel().tolist()
+    )
+    section.get_by_role("button", name="Next").click()
+    screen.wait("softrig.state.mode === 1")
+    section.get_by_role("switch", name="Show a mode by itself").click()
+    screen.wait("softrig.state.mode === null")
+
+
+def test_pictures_and_videos_come_down(screen, tmp_path: Path):
+    section = screen.open("take")
+    with screen.page.expect_download(timeout=1e3 * PATIENCE) as coming:
+        section.get_by_role("button", name="Picture").click()
+    coming.value.save_as(tmp_path / "picture.png")
+    with Image.open(tmp_path / "picture.png") as picture:
+        assert min(picture.size) > 300
+        assert np.ptp(np.asarray(picture.convert("L"))) > 50
+    video = section.get_by_role("button", name="Video")
+    video.click()
+    screen.page.wait_for_timeout(1500)
+    with screen.page.expect_download(timeout=1e3 * PATIENCE) as coming:
+        video.click()
+    coming.value.save_as(tmp_path / "film.webm")
+    content = (tmp_path / "film.webm").read_bytes()
+    assert content[:4] == b"\x1aE\xdf\xa3", "the mark of a WebM"
+    assert len(content) > 5000
 
 
 def test_a_browser_without_the_token_sees_nothing(browser, viewer):

@@ -21,9 +21,12 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from characters_for_tests import limb
+from gltf_files_for_tests import plain_tetrahedron
+from softrig.cli import main
 from softrig.errors import InputError
 from softrig.io.glb_writer import write_character_glb
 from softrig.models.file import save_model
+from softrig.viewer import server
 from softrig.viewer.commands import ACTIONS
 from softrig.viewer.guard import Guard, cookie_name
 from softrig.viewer.protocol import decode
@@ -569,6 +572,89 @@ def test_the_command_prints_the_address_and_ends_with_ctrl_c(tmp_path):
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["bad.glb"], "bad.glb: the JSON cannot be read"),
+        (["missing.glb"], "missing.glb: does not exist"),
+        (["missing.softrig"], "missing.softrig: there is no such file"),
+        (["nobody"], "neither a file nor a built-in character called 'nobody'"),
+        (["limb.glb", "--clip", "fly"], "no clip is called 'fly'; there are: 'bend', 'shake'"),
+        (["limb.glb", "--project", "missing.toml"], "missing.toml"),
+        (["limb.glb", "--port", "TAKEN"], "cannot listen on 127.0.0.1, port"),
+        (["limb.glb", "--up", "x"], "up is y or z, not 'x'"),
+        (["."], "that is a folder"),
+    ],
+)
+def test_the_command_says_in_one_line_what_is_wrong_before_it_compiles(tmp_path, monkeypatch, capsys, arguments, words):
+    write_character_glb(limb(), tmp_path / "limb.glb")
+    (tmp_path / "bad.glb").write_text("no glTF at all")
+    monkeypatch.chdir(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        given = ["softrig", "view", "--no-browser", *(port if each == "TAKEN" else each for each in arguments)]
+        monkeypatch.setattr(sys, "argv", given)
+        with pytest.raises(SystemExit) as end:
+            main()
+    assert end.value.code == 1
+    out, errors = capsys.readouterr()
+    assert out == ""
+    assert errors.startswith("softrig: ")
+    assert words in errors
+    assert errors.count("\n") == 1
+
+
+def test_a_mesh_without_skin_and_clips_can_be_looked_at(tmp_path):
+    path = plain_tetrahedron().save(tmp_path / "stone.glb")
+    with view(path) as viewer, live(viewer) as line:
+        page = Watcher(line).watch(20.0, lambda p: bool(p.frames))
+        assert page.last("hello")["clips"] == []
+        assert page.last("hello")["joints"] == []
+        with pytest.raises(InputError, match="there are: none"):
+            view(path, clip="walk")
+
+
+def test_a_take_that_is_uploaded_is_among_the_others_and_its_file_goes(tmp_path):
+    with view(soft_bar(), clip="sway") as viewer, live(viewer) as line:
+        page = Watcher(line)
+        page.send(do="record", on=True)
+        page.watch(20.0, lambda p: len(p.frames) > 10)
+        page.send(do="record", on=False)
+        recordings = viewer.runner.stage.studio.recordings
+        assert _waited(lambda: "take 1" in recordings.takes)
+        recordings.takes["take 1"].save(tmp_path / "a.npz")
+        for body, status in (((tmp_path / "a.npz").read_bytes(), 200), (b"PK no take", 400)):
+            path = f"/upload?name=a.npz&token={token(viewer)}"
+            assert get(viewer, path, method="POST", body=body)[0] == status
+        assert _waited(lambda: list(recordings.takes) == ["take 1", "take 2"])
+        assert np.array_equal(recordings.takes["take 1"].arrays["poses"], recordings.takes["take 2"].arrays["poses"])
+        assert list(viewer._server._site._uploads.iterdir()) == []
+
+
+def test_of_several_uploads_the_last_one_is_kept(tmp_path):
+    write_character_glb(limb(), tmp_path / "limb.glb")
+    with view(soft_bar()) as viewer:
+        for name in ("a.glb", "b.glb"):
+            path = f"/upload?name={name}&token={token(viewer)}"
+            assert get(viewer, path, method="POST", body=(tmp_path / "limb.glb").read_bytes())[0] == 200
+        (left,) = viewer._server._site._uploads.iterdir()
+        assert [file.name for file in left.iterdir()] == ["b.glb"]
+
+
+def test_a_sender_that_stalls_does_not_keep_others_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(server, "STALLED", 0.3)
+    with view(soft_bar()) as viewer:
+        line = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=20)
+        line.putrequest("POST", f"/upload?name=a.glb&token={token(viewer)}")
+        line.putheader("Content-Length", "1000")
+        line.endheaders()
+        line.send(b"glTF")
+        answer = line.getresponse()
+        assert (answer.status, answer.read()) == (400, b"The file did not arrive.\n")
+        line.close()
+        assert list(viewer._server._site._uploads.iterdir()) == []
 
 
 def test_it_opens_within_a_running_event_loop_as_in_a_notebook():

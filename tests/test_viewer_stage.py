@@ -148,7 +148,7 @@ def test_a_frame_tells_where_everything_is():
     with stage() as made:
         frames(made, 5)
         made.show_what("both")
-        made.layer("magnitude")
+        made.sights.layer("magnitude")
         header, arrays = decode(made.frame({"step_ms": {}}))
         geometry, shapes = decode(made.geometry())
         assert header["version"] == geometry["version"]
@@ -169,17 +169,17 @@ def test_a_mode_swings_while_everything_waits():
     with stage() as made:
         frames(made, 5)
         time = made.time
-        made.mode(1, 0.1)
+        made.sights.mode(1, 0.1)
         made.advance(0.36)
         _, swung = decode(made.frame())
         assert made.time == time
         _, still = decode(made.frame())
         np.testing.assert_array_equal(swung["soft"], still["soft"])
-        made.mode(None, None)
+        made.sights.mode(None, None)
         made.advance(TICK)
         assert made.time > time
         with pytest.raises(InputError, match="modes go from 0 to 23"):
-            made.mode(24, None)
+            made.sights.mode(24, None)
 
 
 def test_hello_and_state_are_plain_json_with_everything_a_page_needs():

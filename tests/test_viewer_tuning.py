@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from softrig.errors import InputError
 from softrig.models.file import load_character_model, save_model
 from softrig.pipeline.baking import model_simulation
 from softrig.project import load_project
+from softrig.viewer import character
 from softrig.viewer.character import SoftCharacter
 from softrig.viewer.energy import FleshEnergy
+from softrig.viewer.threads import one_thread
 from softrig.viewer.tuning import Scope, Settings, Tuning
 from viewer_for_tests import frames, kept_in, runner, soft_bar, stage
 
@@ -218,3 +222,88 @@ def test_a_body_at_rest_holds_no_energy():
     energy = FleshEnergy(soft_bar())(subject.simulation.stepper, subject.pose, np.zeros(24), weights)
     assert energy["kinetic"] == 0.0
     assert abs(energy["elastic"]) < 1e-12
+
+
+# What takes long
+
+
+def test_a_stiffness_that_takes_long_is_prepared_beside_the_motion(monkeypatch):
+    """A second stepper takes the first one's place; what comes then is, to the bit, what a change on the spot gives."""
+    monkeypatch.setattr(character, "QUICKLY", 0.0)
+    with stage("sway") as beside:
+        simulation, old = beside.subject.simulation, beside.subject.simulation.stepper
+        frames(beside, 5)
+        beside.pull(0, 0, 5, np.array([0.1, 0.3, 0.0]))
+        frames(beside, 5)
+        beside.tuning.change("stiffness", 0.3)
+        beside.retuning.step()
+        assert (old.stiffness_scale == 1.0).all(), "not yet"
+        before = simulation.state()
+        _settled(beside)
+        assert beside.subject.simulation is simulation, "recordings and pulls go on"
+        assert simulation.stepper is not old
+        assert (simulation.stepper.stiffness_scale == 0.3).all()
+        assert len(simulation.pulls) == 1
+        again = model_simulation(soft_bar(), fps=60.0)
+        again.stepper.stiffness_scale = simulation.stepper.stiffness_scale
+        pull = simulation.pulls[0]
+        again.pull_tets(pull.vertices, pull.weights, pull.force)
+        pose = beside.playback.pose()
+        for each in (simulation, again):
+            each.restore(before)
+        assert np.array_equal(simulation.run(np.stack([pose] * 5)), again.run(np.stack([pose] * 5)))
+        beside.tuning.undo()
+        _settled(beside)
+        assert simulation.stepper is old, "the two take turns"
+        assert (old.stiffness_scale == 1.0).all()
+
+
+def test_what_cannot_be_prepared_is_told_once_and_everything_moves_on(monkeypatch):
+    told = []
+    with stage("sway") as made:
+        made.retuning._tell = lambda *words: told.append(words)
+
+        def fails(settings):
+            raise MemoryError("no room")
+
+        monkeypatch.setattr(made.subject, "prepare", fails)
+        made.tuning.change("modes", 4)
+        _settled(made)
+        frames(made, 10)
+        assert told == [("error", "That setting cannot be had: no room")]
+        assert made.tuning.now.modes == 24, "as it really is"
+
+
+def test_settings_act_while_another_number_of_modes_is_prepared(monkeypatch):
+    gate = threading.Event()
+    with stage("sway") as made:
+        prepare = made.subject.prepare
+        monkeypatch.setattr(made.subject, "prepare", lambda settings: gate.wait(30.0) and prepare(settings))
+        made.tuning.change("modes", 4)
+        frames(made, 2)
+        made.tuning.change("inertia", 2.5)
+        frames(made, 2)
+        assert made.subject.simulation.stepper.inertia_scale == 2.5
+        gate.set()
+        settle_modes(made, 4)
+        assert made.subject.simulation.stepper.inertia_scale == 2.5
+
+
+def test_one_thread_is_given_back():
+    def threads() -> list[int]:
+        return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+    before = threads()
+    with one_thread():
+        with one_thread():
+            assert set(threads()) <= {1}
+        assert set(threads()) <= {1}
+    assert threads() == before
+
+
+def _settled(made) -> None:
+    end = time.monotonic() + 60.0
+    while made.retuning.under_way:
+        assert time.monotonic() < end
+        made.retuning.step()
+        time.sleep(0.005)

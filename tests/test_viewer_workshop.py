@@ -33,10 +33,12 @@ from softrig.pipeline.build import build
 from softrig.project import Project
 from softrig.simulation import Damping, Plane, Simulation, Sphere
 from softrig.viewer.errands import Errand
-from softrig.viewer.jobs import even_frames
+from softrig.viewer.jobs import even_frames, tuned_simulation
 from softrig.viewer.progress import Progress
+from softrig.viewer.recorder import Recorder
 from softrig.viewer.sketching import Sketching
-from softrig.viewer.takeaway import Recorder, Replay, Take, Takeaway, tuned_simulation
+from softrig.viewer.takeaway import Takeaway
+from softrig.viewer.takes import Replay, Take
 from softrig.viewer.workshop import Workshop
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb

@@ -13,9 +13,10 @@ from pose_models_for_tests import bar_model, pose
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.project import Project
 from softrig.rig.clip import Clip
+from softrig.viewer.audience import Nobody
 from softrig.viewer.character import SoftCharacter
 from softrig.viewer.opening import Opened
-from softrig.viewer.runner import Nobody, Runner
+from softrig.viewer.runner import Runner
 from softrig.viewer.stage import Stage
 
 TICK = 1.0 / 60.0

@@ -42,7 +42,8 @@ class SkinDrive:
         p = np.ascontiguousarray(self._parameters.checked(p))
         z = np.empty(self.size + self._stiffness.size)
         kernels.skin_carriers(self._tree, self._features, p, self._world, self._room, z[: self.size])
-        self._stiffness.write(self._room, z[self.size :])
+        poses = len(self._features.matrix)
+        self._stiffness.write(self._room, z[self.size - poses : self.size], z[self.size :])
         return z
 
     def pose_weights(self, p: np.ndarray) -> np.ndarray:
@@ -82,7 +83,7 @@ class BlackBoxDrive:
         """z (Z,) at parameters p (P,)."""
         carried, w = self._carried(p)
         weights = np.empty(self._stiffness.size)
-        self._stiffness.write(self._room, weights)
+        self._stiffness.write(self._room, w, weights)
         return np.concatenate([(self._rest + carried).ravel(), w, weights])
 
     def pose_weights(self, p: np.ndarray) -> np.ndarray:
@@ -105,11 +106,11 @@ class StiffnessDrive:
             self._table = (places, known.groups, known.lengths, known.samples, known.coefficients)
             self.size = len(known.components)
 
-    def write(self, features: np.ndarray, out: np.ndarray) -> None:
-        """Write the weights into `out` (k + 1,), or nothing where there is no map."""
+    def write(self, features: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
+        """Write the weights into `out` (m + k,), or nothing where there is no map; w (m,) of the poses."""
         if self._table is not None:
             places, groups, lengths, samples, coefficients = self._table
-            write_weights(places, groups, lengths, samples, coefficients, features, out)
+            write_weights(places, groups, lengths, samples, coefficients, features, w, out)
 
 
 def observed_vertices(model: PoseSpaceModel) -> np.ndarray:

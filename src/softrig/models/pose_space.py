@@ -298,7 +298,8 @@ class PoseSpaceModel:
     def linear_weights(self, p: np.ndarray) -> np.ndarray:
         """(k,) weights of `Cubature.linear_parts` at parameters p (P,)."""
         known = self.cubature.stiffness_map
-        return self.positive_weights(p) if known is None else known.weights(self.pose_features(p))
+        positive = self.positive_weights(p)
+        return positive if known is None else known.weights(self.pose_features(p), positive)
 
     def linear_part(self, p: np.ndarray) -> np.ndarray:
         """(r, r) K̃ at u = 0 of parameters p (P,) by the stiffness map, else ΔK; for coordinates Υq."""

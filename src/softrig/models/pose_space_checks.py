@@ -55,7 +55,7 @@ def check_model(model: PoseSpaceModel) -> None:
         model.cubature, {"weights": (m, c), "young": (m, c), "poisson": (m, c), "stiffness_correction": (m, r, r)}
     )
     if model.cubature.stiffness_map is not None:
-        model.cubature.stiffness_map.check(len(model.poses.feature_weights), r)
+        model.cubature.stiffness_map.check(len(model.poses.feature_weights), r, len(model.poses))
     require_indices(model.tets.ravel(), n, "vertices of tets")
     require_indices(model.embedding_nodes.ravel(), n, "tet vertices that carry the surface")
     require_indices(model.triangles.ravel(), points, "vertices of triangles")

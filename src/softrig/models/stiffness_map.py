@@ -4,11 +4,12 @@ Stiffness in bind space depends on how the joints near a tet are bent, hardly on
 on the joints one by one: with v_g the features of joint (or other parameter) g and d_g = √3 ‖v_g − v'_g‖/ℓ_g, by an
 additive Matérn kernel
 
-    κ(p, p') = Σ_g (1 + d_g) exp(−d_g),      K̃(p) = C₀ + Σ_k (Σ_t κ(p, p_t) A_tk) C_k,
+    κ(p, p') = Σ_g (1 + d_g) exp(−d_g),   K̃(p) = Σ_i w⁺_i(p) K̃_i + Σ_k (Σ_t κ(p, p_t) A_tk) C_k,
 
-fitted at t sample poses. Combinations of joints that were never seen together are answered by what each joint did, and
-far from everything the sum fades to C₀, the stiffness of the rest pose. (A Gaussian kernel, being infinitely smooth,
-shoots over beyond the samples: a clip that nobody had seen got stiffnesses that were not even positive.)
+fitted at t sample poses. At the model's own poses, where w⁺ picks one, it is their K̃_i. Combinations of joints that
+were never seen together are answered by what each joint did, and far from everything the second sum fades away. (A
+Gaussian kernel, being infinitely smooth, shoots over beyond the samples: a clip that nobody had seen got stiffnesses
+that were not even positive.)
 """
 
 from __future__ import annotations
@@ -37,14 +38,18 @@ class StiffnessMap:
     coefficients: np.ndarray = field(repr=False)
     """(t, k) A."""
     components: np.ndarray = field(repr=False)
-    """(k + 1, r, r) C₀, then C_k; symmetric, exactly representable in float32."""
+    """(m + k, r, r) K̃_i of the poses (or one for all), then C_k; symmetric, exactly representable in float32."""
 
     def __post_init__(self) -> None:
-        f, k = len(self.columns), len(self.components) - 1
+        f = len(self.columns)
         require_shapes(
             self,
-            {"samples": (None, f), "coefficients": (len(self.samples), k), "lengths": (len(self.groups) - 1,)},
+            {"samples": (None, f), "coefficients": (len(self.samples), None), "lengths": (len(self.groups) - 1,)},
         )
+        if self.own < 1:
+            raise InputError(
+                f"{len(self.components)} components for {self.coefficients.shape[1]} columns and the poses"
+            )
         if not (len(self.groups) and self.groups[0] == 0 and self.groups[-1] == f and (np.diff(self.groups) > 0).all()):
             raise InputError("the groups of a stiffness map must cover its features once, in order")
         for name in ("samples", "coefficients", "components", "lengths"):
@@ -52,15 +57,22 @@ class StiffnessMap:
         if not (self.lengths > 0.0).all():
             raise InputError("lengths of a stiffness map must be positive", np.flatnonzero(~(self.lengths > 0.0)))
 
-    def check(self, features: int, modes: int) -> None:
-        """Raise `InputError` unless it is for so many features and modes."""
+    @property
+    def own(self) -> int:
+        """How many of the components are the poses' own."""
+        return len(self.components) - self.coefficients.shape[1]
+
+    def check(self, features: int, modes: int, poses: int) -> None:
+        """Raise `InputError` unless it is for so many features, modes and poses."""
         require_indices(self.columns, features, "features of the stiffness map")
+        if self.own not in (1, poses):
+            raise InputError(f"a stiffness map of {self.own} poses for a model of {poses}")
         require_shapes(self, {"components": (len(self.components), modes, modes)})
 
-    def weights(self, features: np.ndarray) -> np.ndarray:
-        """(k + 1,) weights of the components at weighted features (F,); the first is one."""
+    def weights(self, features: np.ndarray, positive: np.ndarray) -> np.ndarray:
+        """(m + k,) weights of the components at weighted features (F,), where the poses have w⁺ `positive` (m,)."""
         kernel = additive_kernel(np.asarray(features)[None, self.columns], self.samples, self.groups, self.lengths)[0]
-        return np.concatenate([[1.0], kernel @ self.coefficients])
+        return np.concatenate([positive if self.own > 1 else [1.0], kernel @ self.coefficients])
 
 
 def additive_kernel(points: np.ndarray, samples: np.ndarray, groups: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -78,12 +90,21 @@ def write_weights(
     samples: np.ndarray,
     coefficients: np.ndarray,
     features: np.ndarray,
+    w: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write the weights (k + 1,) of the components; `places` (f,): where each feature stands in `features`."""
-    out[0] = 1.0
+    """Write the weights (m + k,) of the components, m from the pose weights w (m,).
+
+    `places` (f,): where each feature stands in `features`.
+    """
+    own = out.shape[0] - coefficients.shape[1]
+    total = 0.0
+    for i in range(w.shape[0]):
+        total += max(w[i], 0.0)
+    for i in range(own):
+        out[i] = 1.0 if own == 1 else max(w[i], 0.0) / total
     for k in range(coefficients.shape[1]):
-        out[k + 1] = 0.0
+        out[own + k] = 0.0
     for t in range(samples.shape[0]):
         sample = samples[t]
         kernel = 0.0
@@ -95,4 +116,4 @@ def write_weights(
             kernel += (1.0 + distance) * np.exp(-distance)
         row = coefficients[t]
         for k in range(row.shape[0]):
-            out[k + 1] += kernel * row[k]
+            out[own + k] += kernel * row[k]

@@ -277,7 +277,7 @@ def _rehearsed(
 ) -> list[np.ndarray]:
     """Shapes (n, 3, k) that the full body takes in the clips, by part; none without clips or where none are wanted."""
     seconds = project.basis.rehearsal
-    if project.basis.recipe == "paper" or seconds == 0.0 or not character.clips:
+    if project.basis.recipe == "paper" or seconds == 0.0 or not character.clips or not posing.bind:
         return []
     model = replace(unreduced_model(character, flesh, posing, fabric), frequencies=frequencies)
     damping = Damping(fabric.damping_ratio).rayleigh(model)
@@ -297,17 +297,18 @@ def _regional(
     mass, size, weights = fabric.density * flesh.unit_mass, project.basis.modes, posing.tet_rig.weights
     minimum = max(1, min(4, size // (2 * len(regions.names))))
     turned = [_unturned(arrays, posing, flesh, i) for i, arrays in enumerate(found)]
-    if project.basis.between_poses == "neutral":
+    between = project.basis.between_poses or ("pooled" if posing.bind else "interpolated")
+    if between == "neutral":
         turned = turned[:1]
     if "fields" not in found[0]:
         apart = [[fields[f"fields.{region}"] for region in range(len(regions.names))] for fields in turned]
         counts = log_size_counts(regions.weights, size, minimum=minimum)
-        if project.basis.between_poses == "pooled":
+        if between == "pooled":
             apart = [[np.concatenate(fields, axis=2) for fields in zip(*apart, strict=True)]]
         return basis_of_regions(apart, mass, size, counts=counts)
     metric = None if weights is None or project.basis.recipe == "paper" else bone_mass_metric(weights, mass)
     samples = [fields["fields"] for fields in turned]
-    if project.basis.between_poses == "pooled":
+    if between == "pooled":
         measure = mass if metric is None else mass * metric
         samples = [np.concatenate([leading_fields(fields, measure, 2 * size) for fields in samples], axis=2)]
     if not lived:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stiffness_map import StiffnessMap, additive_kernel
@@ -41,6 +41,9 @@ SHORTEST = 0.3
 """Radians: no joint's kernel is narrower; also the least share of a length or morph."""
 RIDGE = 1e-3
 BEYOND = 1.5
+SOUND = 0.5
+"""Regressed stiffness must stay above this share of the true one in its softest direction, and below the inverse.
+Where bases far apart are mixed in the world, a percent of a stiff mode is more than all of a soft one."""
 STILL = 1e-6
 """Weighted features that change less than this do not move."""
 SAME = 1e-3
@@ -60,7 +63,7 @@ def with_stiffness_map(
     """`model` with K̃ at any pose, regressed over its poses, its clips, and mixtures of them.
 
     `contact` (m, r, r) is what contact adds at the poses. A model whose clips never leave its poses, or without
-    stiffness correction, stays as it is.
+    stiffness correction, stays as it is, and so does one whose stiffness cannot be regressed soundly.
     """
     if not project.cubature.stiffness_correction or not model.clips:
         return model
@@ -80,17 +83,20 @@ def with_stiffness_map(
         flesh.mesh.vertices,
         posing.positions,
         contact,
-        ["contact from halfway", COMPONENTS, KEPT, SHORTEST, RIDGE],
+        ["beyond the poses' own, with range", COMPONENTS, KEPT, SHORTEST, RIDGE],
     )
 
     def make() -> Arrays:
         stiffness = _stiffness_at(model, flesh, fabric, poses, progress)
-        touching = np.stack([contact_share(model.positive_weights(p)) for p in poses])
-        stiffness += np.tensordot(touching, contact, axes=1)
+        positive = np.stack([model.positive_weights(p) for p in poses])
+        stiffness += np.tensordot(np.stack([contact_share(w) for w in positive]), contact, axes=1)
         features = model.pose_features(poses)[:, columns]
         lengths = kernel_lengths(model, features, columns, groups)
-        coefficients, components = fitted_map(stiffness, features, groups, lengths)
+        coefficients, components = fitted_map(stiffness, positive, features, groups, lengths)
+        kernel = additive_kernel(features, features, groups, lengths)
+        regressed = np.tensordot(np.concatenate([positive, kernel @ coefficients], axis=1), components, axes=1)
         return {
+            "range": stiffness_range(regressed, stiffness),
             "lengths": lengths,
             "features": features,
             "coefficients": coefficients,
@@ -98,6 +104,8 @@ def with_stiffness_map(
         }
 
     found = cache.get("stiffness", key, make)
+    if found["range"][0] < SOUND or found["range"][1] > 1.0 / SOUND:
+        return model
     known = StiffnessMap(
         columns.astype(np.int32),
         groups.astype(np.int32),
@@ -222,17 +230,25 @@ def _stiffness_at(
     return np.stack(found)
 
 
-def fitted_map(
-    stiffness: np.ndarray, features: np.ndarray, groups: np.ndarray, lengths: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients (t, k) and components (k + 1, r, r) for K̃ (t, r, r) at features (t, f); the first is the baseline.
+def stiffness_range(regressed: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """(2,) the least and the largest xᵀK'x / xᵀKx of any x, over matrices K' and K (t, r, r)."""
+    ranges = np.array(
+        [eigh(ours, truth, eigvals_only=True)[[0, -1]] for ours, truth in zip(regressed, exact, strict=True)]
+    )
+    return np.array([ranges[:, 0].min(), ranges[:, 1].max()])
 
-    The differences from the baseline, the first K̃, are compressed to their principal components, measured against
-    it, so that soft modes count as much as stiff ones.
+
+def fitted_map(
+    stiffness: np.ndarray, positive: np.ndarray, features: np.ndarray, groups: np.ndarray, lengths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients (t, k) and components (m + k, r, r) for K̃ (t, r, r) at features (t, f), those of m poses first.
+
+    The differences from the poses' own, mixed by w⁺ `positive` (t, m), are compressed to their principal components,
+    measured against the first, so that soft modes count as much as stiff ones.
     """
-    baseline = stiffness[0]
-    factor = cholesky(baseline, lower=True)
-    differences = stiffness - baseline
+    own = stiffness[: positive.shape[1]]
+    factor = cholesky(own[0], lower=True)
+    differences = stiffness - np.tensordot(positive, own, axes=1)
     seen = solve_triangular(factor, differences.transpose(1, 0, 2).reshape(len(factor), -1), lower=True)
     seen = seen.reshape(len(factor), len(stiffness), -1).transpose(1, 2, 0)
     seen = solve_triangular(factor, seen.transpose(1, 0, 2).reshape(len(factor), -1), lower=True)
@@ -245,4 +261,4 @@ def fitted_map(
     kernel = additive_kernel(features, features, groups, lengths)
     kernel[np.diag_indices_from(kernel)] += RIDGE * (len(groups) - 1)
     coefficients = cho_solve((cholesky(kernel, lower=True), True), shares)
-    return coefficients, np.concatenate([baseline[None], components])
+    return coefficients, np.concatenate([own, components])

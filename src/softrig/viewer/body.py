@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from softrig.dynamics import Rayleigh
-from softrig.errors import InputError, require_indices
+from softrig.errors import InputError
 from softrig.fem.material import Material
 from softrig.models.full import FullBody
 from softrig.models.reduced import ReducedBody
@@ -18,7 +18,8 @@ from softrig.rig.clip import Clip
 from softrig.rig.features import bounding_size
 from softrig.rig.parameters import Parameters
 from softrig.rig.skeleton import Skeleton
-from softrig.simulation.pulls import DEFAULT_RADIUS
+from softrig.viewer.coats import Coat
+from softrig.viewer.grips import BodyGrip
 from softrig.viewer.subjects import FRAME, GRAVITY, Geometry, plain_numbers, sound_compliance, surface_geometry, swung
 from softrig.viewer.tuning import Scope, Settings
 
@@ -49,6 +50,7 @@ class SoftBody:
     kind = "body"
     clips: tuple[Clip, ...] = ()
     skeleton: Skeleton | None = None
+    coat: Coat | None = None
 
     def __init__(self, simulation: ReducedSimulation, *, name: str = "body", up: str = "z") -> None:
         if up not in UPRIGHT:
@@ -129,6 +131,14 @@ class SoftBody:
         """At rest, undeformed."""
         self.begin(self._now.pose)
 
+    def with_basis(self, model: ReducedBody) -> SoftBody:
+        """The same body in other modes, at rest; forces of its own stay behind, as they are in the old ones."""
+        old = self.simulation
+        simulation = ReducedSimulation(model, old.step_size, old.method, damping=old.damping, iterations=old.iterations)
+        new = SoftBody(simulation, name=self.name, up=self.up)
+        new.body = self.body
+        return new
+
     def look(self, share: float, q: np.ndarray | None = None) -> None:
         """Show the moment `share` of the way between the last two frames."""
         self.pose = (1.0 - share) * self._before.pose + share * self._now.pose
@@ -187,22 +197,6 @@ class SoftBody:
             self._pending = pending
         simulation.force = force
         return sound_compliance(np.subtract(places[1:], places[0]) @ self.turn.T)
-
-    def patch(self, vertex: int, radius: float | None) -> tuple[np.ndarray, np.ndarray]:
-        """Volume vertices (k,) around a drawn vertex and their shares (k,) of a force, as `simulation.pulls.patch`."""
-        model = self.model
-        vertex = int(require_indices([vertex], len(model.surface_rest), "drawn vertices")[0])
-        radius = DEFAULT_RADIUS * self.size if radius is None else float(radius)
-        centre = model.surface_rest[vertex]
-        moving = np.flatnonzero(model.basis.reshape(len(model.vertices), -1).any(axis=1))
-        if len(moving) == 0:
-            raise InputError("nothing of this body moves", [vertex])
-        distances = np.linalg.norm(model.vertices[moving] - centre, axis=1)
-        near = distances < radius
-        if not near.any():  # a coarse mesh: the vertex that is nearest
-            return moving[[distances.argmin()]], np.ones(1)
-        shares = (1.0 - (distances[near] / radius) ** 2) ** 2
-        return moving[near], shares / shares.sum()
 
     # Settings
 
@@ -295,40 +289,3 @@ class SoftBody:
             "groups": len(self.regions),
             "rate": 1.0 / self.simulation.step_size,
         }
-
-
-class BodyGrip:
-    """A hold on a plain body."""
-
-    def __init__(self, subject: SoftBody, vertex: int, radius: float | None) -> None:
-        self._subject = subject
-        self.vertex = vertex
-        self.nodes, self.weights = subject.patch(vertex, radius)
-        self.force = np.zeros(3)
-        """(3,) newton, as shown."""
-        self.reduced = np.zeros(subject.simulation.model.size)
-        axes = np.stack([self._reduced(axis) for axis in np.eye(3)])
-        self.compliance = subject.probe(axes, vertex)
-        subject.grips.append(self)
-
-    def push(self, force: np.ndarray) -> None:
-        """Pull with `force` (3,) newton."""
-        self.force = np.array(force, dtype=np.float64)
-        self.renew()
-
-    def release(self) -> None:
-        """Let go."""
-        if self in self._subject.grips:
-            self._subject.grips.remove(self)
-
-    def node_forces(self) -> np.ndarray:
-        """(k, 3) newton at `nodes`, in the body's own axes."""
-        return self.weights[:, None] * (self._subject.turn.T @ self.force)
-
-    def renew(self) -> None:
-        """The same force in the modes that there are now."""
-        self.reduced = self._reduced(self.force)
-
-    def _reduced(self, force: np.ndarray) -> np.ndarray:
-        forces = self.weights[:, None] * (self._subject.turn.T @ force)
-        return self._subject.simulation.model.reduced_force(self.nodes, forces)

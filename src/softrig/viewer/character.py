@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.stepper import Stepper
 from softrig.pipeline.baking import model_simulation
 from softrig.poses.materials import PRESETS
 from softrig.rig.bones import skin_of
 from softrig.simulation import Damping, Pull, Simulation
+from softrig.viewer.coats import Coat
 from softrig.viewer.energy import FleshEnergy
+from softrig.viewer.grips import CharacterGrip
 from softrig.viewer.subjects import (
     FRAME,
     GRAVITY,
+    Adopt,
     Geometry,
     between,
     plain_numbers,
@@ -23,7 +26,11 @@ from softrig.viewer.subjects import (
     surface_geometry,
     swung,
 )
+from softrig.viewer.threads import one_thread
 from softrig.viewer.tuning import Scope, Settings
+
+QUICKLY = 1e7
+"""Poses × modes³ up to which another stiffness takes some milliseconds."""
 
 
 class Moment(NamedTuple):
@@ -41,8 +48,11 @@ class SoftCharacter:
 
     def __init__(self, model: PoseSpaceModel, simulation: Simulation | None = None) -> None:
         self.simulation = simulation or model_simulation(model, fps=60.0)
+        self._is_own = simulation is None
+        self._spare: Stepper | None = None
         self.model = model
         """With all its modes, of which `simulation.model` may have fewer."""
+        self.coat: Coat | None = None
         self.name = model.name
         self.clips = model.clips
         self.regions = model.region_names
@@ -61,7 +71,7 @@ class SoftCharacter:
         """The surface at rest."""
         if self._geometry is None:
             model, rest = self.model, self.parameters.rest
-            self._geometry = surface_geometry(model.rig.positions(rest), model.triangles, model.colours)
+            self._geometry = surface_geometry(model.rig.positions(rest), model.triangles, model.colours, self.coat)
         return self._geometry
 
     # Motion
@@ -184,33 +194,74 @@ class SoftCharacter:
         )
 
     def tune(self, settings: Settings) -> None:
-        """Take up live settings; the number of modes has to be `prepare`d and `adopt`ed."""
+        """Take up live settings, but for the number of modes, and a stiffness that takes long: see `prepare`."""
         stepper = self.simulation.stepper
         self.simulation.damping = Damping(settings.damping_ratio, self.simulation.damping.frequency)
         stepper.gravity = np.array([0.0, 0.0 if settings.gravity == "off" else -GRAVITY, 0.0])
         stepper.sag_free = settings.gravity == "change"
         stepper.inertia_scale = settings.inertia
         self.simulation.wind = np.array(settings.wind)
-        scales = np.array([settings.stiffness.get(name, 1.0) for name in self.regions])
-        if (scales != stepper.stiffness_scale).any():
-            stepper.stiffness_scale = scales
+        if not self._stiffens_beside:
+            self._stiffen(stepper, settings)
 
-    def prepare(self, settings: Settings) -> Callable[[], None] | None:
-        """Make what a change of modes needs, in any thread; what it gives adopts it. None: nothing is needed."""
-        old, count = self.simulation, settings.modes
-        if count == old.model.mode_count:
-            return None
-        new = model_simulation(self.model, fps=60.0, modes=count, rate=old.rate)
+    def prepare(self, settings: Settings) -> Adopt | None:
+        """Make what takes long, in any thread; what it gives adopts it. None: nothing is needed."""
+        if settings.modes != self.simulation.model.mode_count:
+            return self._other_modes(settings)
+        if self._stiffens_beside and (self._scales(settings) != self.simulation.stepper.stiffness_scale).any():
+            return self._other_stiffness(settings)
+        return None
+
+    def _other_modes(self, settings: Settings) -> Adopt:
+        old = self.simulation
+        new = model_simulation(self.model, fps=60.0, modes=settings.modes, rate=old.rate)
         energy = FleshEnergy(new.model)
+        self._stiffen(new.stepper, settings)
 
-        def adopt() -> None:
+        def adopt(now: Settings) -> None:
             """From rest at the present pose."""
             new.colliders = old.colliders
-            self.simulation, self._energy = new, energy
-            self.tune(settings)
+            self.simulation, self._energy, self._spare = new, energy, None
+            self._is_own = True
+            self.tune(now)
             self.begin(self._now.pose)
 
         return adopt
+
+    def _other_stiffness(self, settings: Settings) -> Adopt:
+        """A second stepper gets the stiffness and then takes the first one's place: the motion does not wait."""
+        simulation = self.simulation
+        old = simulation.stepper
+        new = self._spare or Stepper(simulation.model, rate=old.rate, method=old.method)
+        self._stiffen(new, settings)
+
+        def adopt(now: Settings) -> None:
+            kept = old.snapshot()
+            # What a stepper keeps of its old stiffness to go faster is of no use to the new one.
+            changes: dict[str, Any] = dict.fromkeys({"stale"} & set(kept._fields), True)
+            new.restore(kept._replace(**changes))
+            simulation.stepper, self._spare = new, old
+            new.point_loads(np.zeros(0, np.int32), np.zeros((0, 3)))
+            for pull in simulation.pulls:
+                pull.force = pull.force  # takes hold of the new one
+            self.tune(now)
+
+        return adopt
+
+    @property
+    def _stiffens_beside(self) -> bool:
+        """Whether another stiffness takes longer than a frame has, and a second stepper can be made for it."""
+        model = self.simulation.model
+        return self._is_own and len(model.poses) * model.mode_count**3 > QUICKLY
+
+    def _scales(self, settings: Settings) -> np.ndarray:
+        return np.array([settings.stiffness.get(name, 1.0) for name in self.regions])
+
+    def _stiffen(self, stepper: Stepper, settings: Settings) -> None:
+        scales = self._scales(settings)
+        if (scales != stepper.stiffness_scale).any():
+            with one_thread():
+                stepper.stiffness_scale = scales
 
     def _built_young(self) -> float:
         material = self.model.notes.get("project", {}).get("material", {})
@@ -246,26 +297,3 @@ class SoftCharacter:
             "law": model.law,
             "rate": self.simulation.rate,
         }
-
-
-class CharacterGrip:
-    """A hold on the flesh of a character."""
-
-    def __init__(self, subject: SoftCharacter, vertex: int, radius: float | None) -> None:
-        self._owner = subject.simulation
-        self._pull = subject.simulation.pull(vertex, np.zeros(3), radius)
-        self.vertex = vertex
-        self.nodes, self.weights = self._pull.vertices, self._pull.weights
-        try:
-            self.compliance = subject.probe(self._pull, vertex)
-        except Exception:
-            self._pull.release()
-            raise
-
-    def push(self, force: np.ndarray) -> None:
-        """Pull with `force` (3,) newton."""
-        self._pull.force = force
-
-    def release(self) -> None:
-        """Let go."""
-        self._pull.release()

@@ -92,12 +92,12 @@ def _poke(stage: Stage, c: Command) -> None:
 def _mode(stage: Stage, c: Command) -> None:
     index = None if c.get("index") is None else c.index("index")
     amplitude = None if c.get("amplitude") is None else c.number("amplitude", 0.0, 1.0)
-    stage.mode(index, amplitude)
+    stage.sights.mode(index, amplitude)
 
 
 def _brush(stage: Stage, c: Command) -> None:
     radius, value = c.number("radius", 0.0), c.number("value", 0.0, 1.0)
-    stage.brush(c.index("vertex"), radius, value, c.number("strength", 0.0, 1.0, usual=1.0))
+    stage.sights.brush(c.index("vertex"), radius, value, c.number("strength", 0.0, 1.0, usual=1.0))
 
 
 def _bake(stage: Stage, c: Command) -> None:
@@ -135,12 +135,12 @@ ACTIONS: dict[str, Callable[[Stage, Command], object]] = {
     "redo": lambda s, c: s.tuning.redo(),
     "reset_settings": lambda s, c: s.tuning.reset(),
     "save_project": _save,
-    "layer": lambda s, c: s.layer(c.maybe_text("name")),
+    "layer": lambda s, c: s.sights.layer(c.maybe_text("name")),
     "mode": _mode,
-    "paint": lambda s, c: s.paint(c.flag("on"), c.maybe_text("pose")),
+    "paint": lambda s, c: s.sights.paint(c.flag("on"), c.maybe_text("pose")),
     "brush": _brush,
-    "paint_undo": lambda s, c: s.paint_undo(),
-    "paint_clear": lambda s, c: s.paint_clear(),
+    "paint_undo": lambda s, c: s.sights.paint_undo(),
+    "paint_clear": lambda s, c: s.sights.paint_clear(),
     "capture_pose": lambda s, c: s.capture_pose(c.text("name")),
     "remove_pose": lambda s, c: s.studio.remove_pose(c.text("name")),
     "add_handle": lambda s, c: s.studio.add_handle(c.text("name"), c.index("vertex")),
@@ -149,10 +149,13 @@ ACTIONS: dict[str, Callable[[Stage, Command], object]] = {
     "cancel_build": lambda s, c: s.studio.cancel(),
     "bake": _bake,
     "record": lambda s, c: s.studio.record(c.flag("on")),
+    "bake_take": lambda s, c: s.studio.bake_take(c.text("take"), c.text("ending")),
+    "forget_take": lambda s, c: s.studio.recordings.forget(c.text("take")),
     "replay": lambda s, c: s.replay(c.maybe_text("take")),
     "save_take": lambda s, c: s.studio.save_take(c.text("take")),
     "forget_job": lambda s, c: s.studio.takeaway.forget(c.text("id")),
     "sketch_record": lambda s, c: s.studio.sketch().record(c.flag("on")),
+    "sketch_clear": lambda s, c: s.studio.sketch().clear(),
     "sketch_build": lambda s, c: s.studio.sketch().build(round(c.number("size", 1, 200))),
 }
 """By the name a page calls them."""

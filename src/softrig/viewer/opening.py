@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from softrig.characters import CHARACTERS
 from softrig.errors import InputError, ModelFileError, SoftrigError
@@ -20,6 +22,7 @@ from softrig.rig.character import Character
 from softrig.simulation import Simulation
 from softrig.viewer.body import SoftBody
 from softrig.viewer.character import SoftCharacter
+from softrig.viewer.coats import coat_of
 from softrig.viewer.plain import PlainCharacter
 from softrig.viewer.subjects import Subject
 
@@ -27,6 +30,7 @@ BODY_STEP = 1e-3
 """Seconds: the step of a reduced body that comes without a simulation."""
 ENDINGS = (".softrig", ".glb", ".vrm")
 """What may be uploaded."""
+SubjectT = TypeVar("SubjectT", SoftCharacter, PlainCharacter)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,17 +51,56 @@ class Opened:
     """Whether its folder goes when the viewer is closed: nothing can be saved there."""
 
 
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What somebody wants to see, read from its file and sound, but not yet made ready to move."""
+
+    thing: Character | PoseSpaceModel | ReducedBody
+    name: str
+    path: Path | None
+    """Its file; None: a built-in character."""
+    project: Project
+    project_path: Path | None
+
+    @property
+    def clips(self) -> tuple[str, ...]:
+        """Names of its clips."""
+        return tuple(clip.name for clip in getattr(self.thing, "clips", ()))
+
+
+def found(name: str | Path, project: Path | None = None) -> Found:
+    """Read a file, or make a built-in character; an error here comes before anything is compiled or opened."""
+    path = Path(name)
+    if path.suffix.lower() != ".softrig":
+        builtin = not path.exists() and str(name) in CHARACTERS
+        if not builtin and path.is_dir():
+            raise InputError(f"{path}: that is a folder; name a model (.softrig) or a character (.glb, .vrm) in it")
+        home = Path(f"{name}.toml") if builtin else path.with_suffix(".toml")
+        decided, where = _project(project, None if builtin else home, home)
+        character = named_character(name, scale=decided.scale)
+        return Found(character, str(name), None if builtin else path, decided, where)
+    if not path.is_file():
+        raise ModelFileError(f"{path}: there is no such file")
+    model = load_model(path)
+    if isinstance(model, ReducedBody):
+        return Found(model, path.stem, path, Project(), None)
+    return Found(model, path.stem, path, *_model_project(model, model_source(model, path), path, project))
+
+
 def opened(thing: Any, *, project: Path | None = None, body: FullBody | None = None, up: str = "z") -> Opened:
     """Open a path, a built-in character's name, a character, a model, a body or a simulation of one.
 
     `project`: the project file; default: the one beside the character. `body`, `up`: of plain bodies.
     """
     if isinstance(thing, str | Path):
-        return _file(thing, project, up)
+        thing = found(thing, project)
+    if isinstance(thing, Found):
+        return _file(thing, up)
     if isinstance(thing, Character):
         return _character(thing, thing.source, project)
     if isinstance(thing, PoseSpaceModel | Simulation):
-        return _model(thing, None, project)
+        model = thing.model if isinstance(thing, Simulation) else thing
+        return _model(thing, None, *_model_project(model, None, None, project))
     if isinstance(thing, ReducedBody):
         thing = ReducedSimulation(thing, BODY_STEP)
     if isinstance(thing, ReducedSimulation):
@@ -69,40 +112,57 @@ def opened(thing: Any, *, project: Path | None = None, body: FullBody | None = N
     )
 
 
-def _file(name: str | Path, project: Path | None, up: str) -> Opened:
-    path = Path(name)
-    if path.suffix.lower() != ".softrig":
-        builtin = not path.exists() and str(name) in CHARACTERS
-        home = Path(f"{name}.toml") if builtin else path.with_suffix(".toml")
-        decided, where = _project(project, None if builtin else home, home)
-        character = named_character(name, scale=decided.scale)
-        return Opened(
-            PlainCharacter(character),
-            decided,
-            where,
-            source=str(name) if builtin else path,
-            model_path=Path(f"{name}.softrig") if builtin else path.with_suffix(".softrig"),
-            character=character,
-        )
-    if not path.is_file():
-        raise ModelFileError(f"{path}: there is no such file")
-    model = load_model(path)
-    if isinstance(model, ReducedBody):
-        subject = SoftBody(ReducedSimulation(model, BODY_STEP), name=path.stem, up=up)
+def _file(found: Found, up: str) -> Opened:
+    thing, path = found.thing, found.path
+    if isinstance(thing, ReducedBody):
+        subject = SoftBody(ReducedSimulation(thing, BODY_STEP), name=found.name, up=up)
         return Opened(subject, Project(), model_path=path)
-    return _model(model, path, project)
+    if isinstance(thing, PoseSpaceModel):
+        return _model(thing, path, found.project, found.project_path)
+    return Opened(
+        _dressed(PlainCharacter(thing), thing),
+        found.project,
+        found.project_path,
+        source=found.name if path is None else path,
+        model_path=Path(f"{found.name}.softrig") if path is None else path.with_suffix(".softrig"),
+        character=thing,
+    )
 
 
-def _model(thing: PoseSpaceModel | Simulation, path: Path | None, project: Path | None) -> Opened:
-    subject = SoftCharacter(thing.model, thing) if isinstance(thing, Simulation) else SoftCharacter(thing)
-    source = model_source(subject.model, path)
+def _model_project(
+    model: PoseSpaceModel, source: Path | str | None, path: Path | None, given: Path | None
+) -> tuple[Project, Path | None]:
     beside = (
         source.with_suffix(".toml") if isinstance(source, Path) else None if path is None else path.with_suffix(".toml")
     )
-    decided, where = _project(project, beside, beside)
+    decided, where = _project(given, beside, beside)
     if where is None or not where.exists():
-        decided = noted_project(subject.model)
+        decided = noted_project(model)
+    return decided, where
+
+
+def _model(thing: PoseSpaceModel | Simulation, path: Path | None, decided: Project, where: Path | None) -> Opened:
+    subject = SoftCharacter(thing.model, thing) if isinstance(thing, Simulation) else SoftCharacter(thing)
+    source = model_source(subject.model, path)
+    if isinstance(source, Path):
+        _dressed(subject, _own_character(subject.model, source, decided))
     return Opened(subject, decided, where, source, path, _painted_character(decided, source))
+
+
+def _own_character(model: PoseSpaceModel, source: Path, project: Project) -> Character | None:
+    """The character that a model was built from, if the file has the same surface still."""
+    try:
+        character = named_character(source, scale=project.scale)
+    except (SoftrigError, OSError):
+        return None
+    same = np.array_equal(character.triangles, model.triangles)
+    return character if same and character.rig.vertex_count == len(model.embedding_nodes) else None
+
+
+def _dressed(subject: SubjectT, character: Character | None) -> SubjectT:
+    """The same subject with the pictures of its character's file on it."""
+    subject.coat = None if character is None else coat_of(character)
+    return subject
 
 
 def _painted_character(project: Project, source: Path | str | None) -> Character | None:
@@ -120,7 +180,7 @@ def _character(character: Character, source: Path | None, project: Path | None) 
     beside = None if source is None else source.with_suffix(".toml")
     decided, where = _project(project, beside, beside)
     return Opened(
-        PlainCharacter(character),
+        _dressed(PlainCharacter(character), character),
         decided,
         where,
         source=source,

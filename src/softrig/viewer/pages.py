@@ -18,7 +18,7 @@ from softrig.viewer.runner import Runner
 
 IN_FLIGHT = 2
 """Frames that a page has been sent and has not drawn yet."""
-ORDER = ("hello", "geometry", "layer", "state")
+ORDER = ("hello", "geometry", "coat", "layer", "state")
 """What goes first; frames come last."""
 MOST_TOLD = 20
 RATE, BURST = 400.0, 800.0

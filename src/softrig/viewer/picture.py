@@ -37,6 +37,16 @@ class Picture:
         }
         return encode(header, arrays)
 
+    def coat(self) -> bytes | None:
+        """The pictures on the surface; None: there are none."""
+        coat = self._subject.coat
+        if coat is None or not coat.pictures or len(coat.layers) != len(self._subject.geometry().rest):
+            return None
+        types = [kind for kind, _ in coat.pictures]
+        pictures = {f"picture {i}": np.frombuffer(content, np.uint8) for i, (_, content) in enumerate(coat.pictures)}
+        header = {"is": "coat", "version": self._version, "side": coat.side, "types": types}
+        return encode(header, {"places": coat.places, "layers": coat.layers, **pictures})
+
     def message(
         self,
         times: dict[str, float],

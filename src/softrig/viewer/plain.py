@@ -9,6 +9,7 @@ import numpy as np
 from softrig.errors import InputError
 from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
+from softrig.viewer.coats import Coat
 from softrig.viewer.subjects import FRAME, Geometry, Grip, between, surface_geometry
 from softrig.viewer.tuning import Scope, Settings
 
@@ -23,6 +24,7 @@ class PlainCharacter:
 
     def __init__(self, character: Character) -> None:
         self.character = character
+        self.coat: Coat | None = None
         self.name = character.name
         self.clips = character.clips
         self.parameters = character.rig.parameters
@@ -37,7 +39,7 @@ class PlainCharacter:
         if self._geometry is None:
             character = self.character
             colours = character.colours if character.colours is not None else _part_colours(character)
-            self._geometry = surface_geometry(character.rest_positions, character.triangles, colours)
+            self._geometry = surface_geometry(character.rest_positions, character.triangles, colours, self.coat)
         return self._geometry
 
     def move(self, pose: np.ndarray, *, cut: bool = False, seconds: float = FRAME) -> None:

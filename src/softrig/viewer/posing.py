@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from softrig.errors import InputError, require_finite, require_indices
+from softrig.errors import InputError, require_indices
 from softrig.numerics.rotations import (
     quaternion_conjugate,
     quaternion_matrices,
@@ -23,6 +23,7 @@ from softrig.numerics.rotations import (
     unit_quaternions,
 )
 from softrig.rig.ik import chain, two_bone
+from softrig.viewer.hand_math import checked_vector, nearest, rotation_part, shortened, unfolded
 from softrig.viewer.joints import Joints, carrying_joints, root_places, top_nodes
 from softrig.viewer.subjects import FRAME, Subject
 
@@ -34,9 +35,6 @@ STILL = 1e-7
 """Metres or radians within which a hand is reached: from there on the pose stands still."""
 SHORT = 1e-3
 """Character sizes: shorter bones cannot be dragged by."""
-FOLDED = 0.15
-"""Of a limb's length: its end does not come nearer to its beginning. Flesh between two bones that lie on each other has
-no volume."""
 NEW_TURN = (0.5, 0.15)
 """Seconds without a word, and radians: a turn that begins so small after so long is another one."""
 
@@ -75,6 +73,11 @@ class Posing:
         """Whether the rig has a root to move."""
         return self.joints is not None or self._root is not None
 
+    def root_wanted(self) -> dict[str, list[float]]:
+        """For the page: where a hand has the root, metres and a rotation vector in radians."""
+        move, turn = (np.round(row, 5).tolist() for row in self._wanted[:2])
+        return {"offset": move, "turn": turn}
+
     def reset(self) -> None:
         """Back to the clip's own pose, as fast as a hand would."""
         self._wanted[:] = 0.0
@@ -100,21 +103,21 @@ class Posing:
     def move_root(self, offset: np.ndarray) -> None:
         """Move the whole by `offset` (3,) metres."""
         self._require_root()
-        self._wanted[0] = _shortened(_vector(offset, "offset"), FARTHEST * self._size)
+        self._wanted[0] = shortened(checked_vector(offset, "offset"), FARTHEST * self._size)
 
     def turn_root(self, angles: np.ndarray) -> None:
         """Turn the whole about its root: a rotation vector (3,), radians."""
         self._require_root()
         if self.joints is None and self._root is not None and self._root[1] < 0:
             raise InputError("this can be moved, not turned")
-        self._wanted[1] = _shortened(_vector(angles, "angles"), 2.0 * math.pi)
+        self._wanted[1] = shortened(checked_vector(angles, "angles"), 2.0 * math.pi)
 
     def turn(self, joint: int, angles: np.ndarray, pose: np.ndarray) -> None:
         """Turn a joint of the clip's `pose` (P,) by a rotation vector (3,), radians in the world, since the drag began.
 
         What a new drag begins from is what the last one left.
         """
-        place, angles = self._place(joint), _vector(angles, "angles")
+        place, angles = self._place(joint), checked_vector(angles, "angles")
         joints = self._known()
         if joints.tips[place]:
             raise InputError(f"'{self._name(place)}' is a tip: it can be dragged, not turned")
@@ -131,12 +134,12 @@ class Posing:
         parent = int(joints.skeleton.parents[node])
         above = joints.skeleton.world_matrices(p)[parent, :3, :3] if parent >= 0 else np.eye(3)
         world = quaternion_matrices(quaternions_from_vectors(angles))
-        local = quaternions_from_matrices(_rotation_part(np.linalg.solve(above, world @ above)))
+        local = quaternions_from_matrices(rotation_part(np.linalg.solve(above, world @ above)))
         self._want(place, quaternion_product(local, p[joints.skeleton.rotation(node)]), pose)
 
     def drag(self, joint: int, to: np.ndarray, pose: np.ndarray) -> None:
         """Bring a joint's head to `to` (3,) metres on top of the clip's `pose` (P,), as near as its limb reaches."""
-        place, to = self._place(joint), _vector(to, "target")
+        place, to = self._place(joint), checked_vector(to, "target")
         joints = self._known()
         self._turning = None
         p = self._extended(self._applied(pose, self._wanted))
@@ -148,7 +151,7 @@ class Posing:
         nodes = [int(joints.nodes[each]) for each in limb]
         end = int(joints.nodes[place])
         if len(limb) == 2:
-            p = two_bone(joints.skeleton, p, (nodes[0], nodes[1], end), _unfolded(heads[[*nodes, end]], to))
+            p = two_bone(joints.skeleton, p, (nodes[0], nodes[1], end), unfolded(heads[[*nodes, end]], to))
         else:
             head = heads[nodes[0]]
             arm, length = to - head, np.linalg.norm(heads[end] - head)
@@ -164,7 +167,7 @@ class Posing:
         joints = self._known()
         own = self._skeleton_part(pose)[joints.skeleton.rotation(int(joints.nodes[place]))]
         turn = quaternion_product(quaternion_conjugate(unit_quaternions(own)), unit_quaternions(rotation))
-        self._wanted[2 + place] = _nearest(rotation_vectors(turn), self._wanted[2 + place])
+        self._wanted[2 + place] = nearest(rotation_vectors(turn), self._wanted[2 + place])
 
     def _limb(self, place: int, heads: np.ndarray) -> list[int]:
         """The joints to turn so that another moves, upmost first: one or two of those above it, none: the root.
@@ -224,7 +227,7 @@ class Posing:
             above = world[parent] if parent >= 0 else np.eye(4)
             local = np.linalg.solve(above, turn @ above)
             own[skeleton.translation(node)] = local[:3, :3] @ own[skeleton.translation(node)] + local[:3, 3]
-            rotation = quaternions_from_matrices(_rotation_part(local[:3, :3]))
+            rotation = quaternions_from_matrices(rotation_part(local[:3, :3]))
             own[skeleton.rotation(node)] = quaternion_product(rotation, own[skeleton.rotation(node)])
 
     def _with_plain_root(self, pose: np.ndarray, hand: np.ndarray) -> np.ndarray:
@@ -261,41 +264,3 @@ class Posing:
     def _require_root(self) -> None:
         if not self.can_move_root:
             raise InputError("this rig has no root that could be moved")
-
-
-def _unfolded(heads: np.ndarray, to: np.ndarray) -> np.ndarray:
-    """`to` (3,), or the place beyond it where a limb with these heads (3, 3) does not yet lie flat on itself."""
-    arm = to - heads[0]
-    least = FOLDED * float(np.linalg.norm(np.diff(heads, axis=0), axis=1).sum())
-    if np.linalg.norm(arm) >= least:
-        return to
-    if np.linalg.norm(arm) < 1e-9:
-        arm = heads[1] - heads[0]  # any way out is as good
-    return heads[0] + least * arm / np.linalg.norm(arm)
-
-
-def _rotation_part(matrix: np.ndarray) -> np.ndarray:
-    U, _, Vt = np.linalg.svd(matrix)
-    U[:, 2] *= np.sign(np.linalg.det(U @ Vt))
-    return U @ Vt
-
-
-def _nearest(vector: np.ndarray, old: np.ndarray) -> np.ndarray:
-    """Of the rotation vectors of one rotation the one nearest to `old`: the pose must not go round the other way."""
-    angle = float(np.linalg.norm(vector))
-    if angle < 1e-9:
-        return vector
-    others = [vector * (1.0 + 2.0 * math.pi * turns / angle) for turns in (-1, 0, 1)]
-    return min(others, key=lambda other: float(np.linalg.norm(other - old)))
-
-
-def _shortened(vector: np.ndarray, longest: float) -> np.ndarray:
-    return vector * min(1.0, longest / max(float(np.linalg.norm(vector)), 1e-300))
-
-
-def _vector(value: np.ndarray, what: str) -> np.ndarray:
-    vector = np.array(value, dtype=np.float64)
-    if vector.shape != (3,):
-        raise InputError(f"{what}: three numbers, not {vector.shape}")
-    require_finite(vector, what)
-    return vector

@@ -10,18 +10,20 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from softrig.errors import SoftrigError
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.reduced import ReducedBody
+from softrig.viewer.audience import Audience, Nobody
 from softrig.viewer.character import SoftCharacter
 from softrig.viewer.commands import Command, obey
 from softrig.viewer.opening import Opened
 from softrig.viewer.stage import Stage
 from softrig.viewer.studio import Studio
+from softrig.viewer.takes import Take
 from softrig.viewer.telling import hello, state
 
 TICK = 1.0 / 60.0
@@ -32,56 +34,10 @@ MOST_COMMANDS = 2000
 """Waiting at once; more are dropped."""
 EVERY = 0.1
 """Seconds between two states, and between two sets of numbers."""
+SURPRISE_EVERY = 5.0
+"""Seconds between two tellings of one and the same error."""
 KEPT_TIMES = 600
 log = logging.getLogger(__name__)
-
-
-class Audience(Protocol):
-    """The pages, as the runner sees them; every call comes from its thread and returns at once."""
-
-    def is_there(self) -> bool:
-        """Whether anybody looks."""
-
-    def wants_frame(self) -> bool:
-        """Whether anybody could take another frame now."""
-
-    def frame(self, message: bytes, number: int) -> None:
-        """The latest frame, in place of all before it."""
-
-    def send(self, kind: str, message: bytes | str | None, page: int | None = None) -> None:
-        """The latest message of its kind to all pages or one; None: there is none of that kind any more."""
-
-    def tell(self, level: str, text: str, page: int | None = None) -> None:
-        """A line for people."""
-
-
-class Nobody:
-    """An audience for tests and scripts: looks, and remembers what it was told."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, str]] = []
-        self.sent: dict[str, bytes | str | None] = {}
-        self.latest: bytes | None = None
-
-    def is_there(self) -> bool:
-        """Always."""
-        return True
-
-    def wants_frame(self) -> bool:
-        """Always."""
-        return True
-
-    def frame(self, message: bytes, number: int) -> None:
-        """Remember it."""
-        self.latest = message
-
-    def send(self, kind: str, message: bytes | str | None, page: int | None = None) -> None:
-        """Remember it."""
-        self.sent[kind] = message
-
-    def tell(self, level: str, text: str, page: int | None = None) -> None:
-        """Remember it."""
-        self.told.append((level, text))
 
 
 class Runner:
@@ -91,7 +47,7 @@ class Runner:
         self.audience: Audience = Nobody()
         self.port = 0
         self.stage = Stage(opened, tell=self.tell, swap=self.swap, swap_body=self.swap_body, clip=clip, folder=folder)
-        self._commands: queue.Queue[Callable[[], None]] = queue.Queue(MOST_COMMANDS)
+        self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="softrig viewer", daemon=True)
         self._times: deque[float] = deque(maxlen=KEPT_TIMES)
@@ -101,6 +57,7 @@ class Runner:
         self._stated = 0.0
         self._last_state: dict[str, Any] = {}
         self._counted = 0.0
+        self._last_surprise = ("", -SURPRISE_EVERY)
         self._closers: list[threading.Thread] = []
 
     # From any thread
@@ -132,15 +89,15 @@ class Runner:
             except (SoftrigError, OSError) as error:
                 self.audience.tell("error", str(error), page)
 
-        return self.soon(do)
-
-    def soon(self, action: Callable[[], None]) -> bool:
-        """Have something done by the runner's thread before the next frame; False: too much is waiting."""
-        try:
-            self._commands.put_nowait(action)
-        except queue.Full:
+        # Only pages are held to a bound: what the viewer itself has to do is few, and none of it may be lost.
+        if self._commands.qsize() >= MOST_COMMANDS:
             return False
+        self.soon(do)
         return True
+
+    def soon(self, action: Callable[[], None]) -> None:
+        """Have something done by the runner's thread before the next frame."""
+        self._commands.put(action)
 
     def welcome(self, page: int) -> None:
         """Tell a new page everything."""
@@ -159,13 +116,14 @@ class Runner:
         """Put a new model of the same character on the stage."""
         # Made ready here, in the caller's thread: what plays must not wait for it.
         subject = SoftCharacter(model)
+        subject.coat = self.stage.subject.coat
         subject.geometry()
 
         def do() -> None:
             self.stage.swap(subject, path)
             self._introduce(None)
 
-        self._surely(do)
+        self.soon(do)
 
     def swap_body(self, model: ReducedBody) -> None:
         """Put a new basis of the same body on the stage."""
@@ -174,7 +132,11 @@ class Runner:
             self.stage.swap_body(model)
             self._introduce(None)
 
-        self._surely(do)
+        self.soon(do)
+
+    def add_take(self, take: Take) -> None:
+        """Keep a take that came in a file; it can be replayed where it is of the model that is shown."""
+        self.soon(lambda: self.tell("info", f"{self.stage.studio.recordings.add(take)} is among the takes."))
 
     def open(self, opened: Opened) -> None:
         """Put something else on the stage."""
@@ -184,11 +146,7 @@ class Runner:
             self._introduce(None)
             self._close_later(old)
 
-        self._surely(do)
-
-    def _surely(self, action: Callable[[], None]) -> None:
-        while not self.soon(action) and not self._stop.is_set():
-            time.sleep(0.01)
+        self.soon(do)
 
     def _close_later(self, studio: Studio) -> None:
         """A build that is at work takes a moment to end."""
@@ -239,13 +197,20 @@ class Runner:
         try:
             action()
         except Exception as error:
-            log.exception("the viewer was surprised")
-            self.audience.tell("error", f"Something went wrong: {type(error).__name__}: {error}")
+            self._surprised(error)
             if recovers:
                 try:
                     self.stage.recover()
                 except Exception:
                     log.exception("the viewer could not recover")
+
+    def _surprised(self, error: Exception) -> None:
+        """Say so; what happens in every frame is said once in a while."""
+        words, now = f"{type(error).__name__}: {error}", time.perf_counter()
+        if words != self._last_surprise[0] or now - self._last_surprise[1] > SURPRISE_EVERY:
+            self._last_surprise = (words, now)
+            log.exception("the viewer was surprised")
+            self.audience.tell("error", f"Something went wrong: {words}")
 
     def _advance(self, seconds: float) -> None:
         stage = self.stage
@@ -257,9 +222,9 @@ class Runner:
         self._rates.append((time.perf_counter(), steps))
 
     def _publish(self) -> None:
-        for kind, message in self.stage.messages.items():
+        for kind, message in self.stage.sights.messages.items():
             self.audience.send(kind, message)
-        self.stage.messages.clear()
+        self.stage.sights.messages.clear()
         if not self.audience.wants_frame():
             return
         start = time.perf_counter()
@@ -276,9 +241,11 @@ class Runner:
         stage, send = self.stage, self.audience.send
         send("hello", _json(hello(stage, self.port)), page)
         send("geometry", stage.geometry(), page)
-        send("layer", stage.layer_message(), page)
+        send("coat", stage.picture.coat(), page)
+        send("layer", stage.sights.message(), page)
         send("state", _json(state(stage)), page)
-        stage.messages.clear()
+        if page is None:
+            stage.sights.messages.clear()
 
     def _tell_state(self) -> None:
         """The state where it changed, at most ten times a second."""

@@ -26,11 +26,15 @@ from softrig.viewer.guard import Guard
 from softrig.viewer.opening import ENDINGS, opened
 from softrig.viewer.pages import Page, Pages
 from softrig.viewer.runner import Runner
+from softrig.viewer.takes import Take
 
 LARGEST_MESSAGE = 64 * 1024
 """Bytes of what a page may send at once."""
 LARGEST_UPLOAD = 200 * 1024 * 1024
 """Bytes."""
+STALLED = 30.0
+"""Seconds without a byte after which an upload is given up."""
+TAKE = ".npz"
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -93,9 +97,10 @@ class Site:
     async def _download(self, request: Request) -> Response:
         try:
             path = self._runner.stage.studio.file(request.path_params["job"])
-        except InputError as error:
-            return PlainTextResponse(f"{error}\n", 404)
-        return FileResponse(path, filename=path.name, media_type="application/octet-stream")
+            about = path.stat()  # a file that is forgotten in this very moment is not there
+        except (InputError, OSError) as error:
+            return PlainTextResponse(f"{error if isinstance(error, InputError) else 'It is gone.'}\n", 404)
+        return FileResponse(path, filename=path.name, media_type="application/octet-stream", stat_result=about)
 
     async def _live(self, socket: WebSocket) -> None:
         await socket.accept()
@@ -126,8 +131,8 @@ class Site:
 
     async def _upload(self, request: Request) -> Response:
         name = plain_name(request.query_params.get("name", ""))
-        if Path(name).suffix.lower() not in ENDINGS:
-            return PlainTextResponse(f"Only {', '.join(ENDINGS)} can be opened here.\n", 400)
+        if Path(name).suffix.lower() not in (*ENDINGS, TAKE):
+            return PlainTextResponse(f"Only {', '.join(ENDINGS)} and takes ({TAKE}) can be opened here.\n", 400)
         announced = request.headers.get("content-length", "")
         if announced.isdigit() and len(announced) < 19 and int(announced) > LARGEST_UPLOAD:
             return _too_large()
@@ -137,34 +142,47 @@ class Site:
             self._count += 1
             folder = self._uploads / str(self._count)
             folder.mkdir()
+            kept = False
             try:
-                answer = await self._received(request, folder / name)
-                if answer is None:
-                    answer = await run_in_threadpool(self._open, folder / name)
-            except ClientDisconnect:
+                answer, kept = await self._taken(request, folder / name)
+            except (ClientDisconnect, TimeoutError):
                 answer = PlainTextResponse("The file did not arrive.\n", 400)
-            if answer.status_code != 200:
-                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                # One upload is on the stage at a time; of the others nothing is needed any more.
+                old = [other for other in self._uploads.iterdir() if other != folder] if kept else [folder]
+                for each in old:
+                    shutil.rmtree(each, ignore_errors=True)
             return answer
 
+    async def _taken(self, request: Request, path: Path) -> tuple[Response, bool]:
+        refusal = await self._received(request, path)
+        return (refusal, False) if refusal is not None else await run_in_threadpool(self._open, path)
+
     async def _received(self, request: Request, path: Path) -> Response | None:
-        """Write what arrives to `path`; an answer: it was too much."""
-        size = 0
+        """Write what arrives to `path`; an answer: it was too much. A sender that stalls is not waited for."""
+        size, chunks = 0, request.stream()
         with path.open("wb") as file:
-            async for chunk in request.stream():
+            while True:
+                async with asyncio.timeout(STALLED):
+                    chunk = await anext(chunks, None)
+                if chunk is None:
+                    return None
                 size += len(chunk)
                 if size > LARGEST_UPLOAD:
                     return _too_large()
                 await run_in_threadpool(file.write, chunk)
-        return None
 
-    def _open(self, path: Path) -> Response:
+    def _open(self, path: Path) -> tuple[Response, bool]:
+        """Put a file on the stage, or a take among the others; the answer, and whether the file is still needed."""
         try:
-            found = replace(opened(path), uploaded=True)
+            if path.suffix.lower() == TAKE:
+                self._runner.add_take(Take.load(path))
+                return PlainTextResponse("added\n"), False
+            shown = replace(opened(path), uploaded=True)
         except (SoftrigError, OSError, MemoryError) as error:
-            return PlainTextResponse(f"{str(error).replace(str(path.parent), '').lstrip('/')}\n", 400)
-        self._runner.open(found)
-        return PlainTextResponse("opened\n")
+            return PlainTextResponse(f"{str(error).replace(str(path.parent), '').lstrip('/')}\n", 400), False
+        self._runner.open(shown)
+        return PlainTextResponse("opened\n"), True
 
 
 def plain_name(name: str) -> str:
@@ -181,8 +199,8 @@ def _too_large() -> Response:
 class Server:
     """The site on a port, in a thread of its own."""
 
-    def __init__(self, runner: Runner, *, token: str, host: str = "127.0.0.1", port: int = 0) -> None:
-        self._socket = listening(host, port)
+    def __init__(self, runner: Runner, *, token: str, host: str, socket: socket.socket) -> None:
+        self._socket = socket
         self.host, self.port = host, int(self._socket.getsockname()[1])
         self._site: Site | None = None
         self._runner, self._token = runner, token

@@ -10,7 +10,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,14 @@ import numpy as np
 from softrig.errors import InputError
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.reduced import ReducedBody
-from softrig.models.reduced_simulation import ReducedSimulation
-from softrig.viewer import protocol
 from softrig.viewer.body import SoftBody
 from softrig.viewer.character import SoftCharacter
-from softrig.viewer.inside import Layer, ModeShow, layers
 from softrig.viewer.opening import Opened
 from softrig.viewer.picture import Picture
 from softrig.viewer.playback import Playback
 from softrig.viewer.posing import Posing
+from softrig.viewer.retuning import Retuning
+from softrig.viewer.sights import Sights
 from softrig.viewer.studio import Studio
 from softrig.viewer.subjects import FRAME, Subject
 from softrig.viewer.touch import Touch
@@ -78,30 +77,31 @@ class Stage:
         self.posing = Posing(subject)
         self.touch = Touch(subject)
         self.tuning = Tuning(subject.scope(), subject.settings())
-        self._taken_up = self.tuning.now
-        self._making: Future[Callable[[], None] | None] | None = None
+        self.sights = Sights(subject, self.studio)
+        self.retuning = Retuning(
+            subject,
+            self.tuning,
+            self._maker,
+            changing=lambda: self.studio.replay(None),
+            changed=self.sights.renew_mode,
+            tell=self.tell,
+        )
         self.picture = Picture(subject, self.version, self.picture.number)
         self._share = 1.0
-        self.mode_shown: ModeShow | None = None
-        self._mode_time = 0.0
-        self._amplitude: float | None = None
-        self.layer_shown: Layer | None = None
         self._warned = -math.inf
         self._troubles: deque[int] = deque(maxlen=TROUBLE[1])
         self.steps = 0
         """Inner steps since the subject came."""
         self.busy = 0.0
         """Seconds that they took."""
-        self.messages: dict[str, bytes | None] = {}
-        """By kind, what pages have to be sent anew; None: nothing of that kind is shown any more."""
 
     # Time
 
     def advance(self, seconds: float) -> None:
         """Let `seconds` of the subject's own time pass."""
-        self._take_up()
-        if self.mode_shown is not None:
-            self._mode_time += seconds
+        self.retuning.step()
+        if self.sights.mode_shown is not None:
+            self.sights.mode_time += seconds
             return
         self._share += seconds / FRAME
         while self._share > 1.0 + 1e-9:
@@ -111,18 +111,19 @@ class Stage:
 
     def _frame(self) -> None:
         before = self._counted()
-        step = self.studio.replaying.next() if self.studio.replaying is not None else None
+        replaying = self.studio.recordings.replaying
+        step = replaying.next() if replaying is not None else None
         if step is not None:
             self._move(step.pose, step.cut, step.seconds)
         else:
-            if self.studio.replaying is not None:
+            if replaying is not None:
                 self.replay(None)
             cut = self.playback.advance()
             self.posing.follow()
             pose = self.posing.posed(self.playback.pose())
             self.touch.act(pose)
             self.studio.sketched()
-            with self.studio.recording(pose, cut):
+            with self.studio.recordings.frame(self.subject.simulation, pose, cut):
                 self._move(pose, cut, FRAME)
         self.time += FRAME
         after = self._counted()
@@ -196,102 +197,8 @@ class Stage:
     def _require_live(self) -> None:
         if self.subject.simulation is None:
             raise InputError("there is no flesh yet: build it first")
-        if self.studio.replaying is not None:
+        if self.studio.recordings.replaying is not None:
             raise InputError("a take is being replayed: end that first")
-
-    # Settings
-
-    def _take_up(self) -> None:
-        """Have the subject move by the settings as they are now: once a frame, however often they changed."""
-        if self._making is not None:
-            if not self._making.done():
-                return
-            adopt, self._making = self._making.result(), None
-            if adopt is not None:
-                self.studio.replay(None)
-                adopt()
-                self._renew_mode()
-        wanted = self.tuning.now
-        if wanted is self._taken_up:
-            return
-        self._taken_up = wanted
-        self.studio.replay(None)
-        self.subject.tune(wanted)
-        self._renew_mode()
-        # Another number of modes takes a moment to prepare; the old ones move on meanwhile.
-        self._making = self._maker.submit(self.subject.prepare, wanted)
-
-    # Looking inside
-
-    def layer(self, name: str | None) -> None:
-        """Show a layer; None: none."""
-        if name is None:
-            self.layer_shown = None
-            self.messages["layer"] = None
-            return
-        known = self.layers()
-        if name not in known:
-            raise InputError(f"no layer is called '{name}'; there are {', '.join(known) or 'none'}")
-        self.layer_shown = known[name]()
-        self.messages["layer"] = self.layer_shown.message()
-
-    def mode(self, index: int | None, amplitude: float | None) -> None:
-        """Show one mode swinging, while everything else waits; None: go on."""
-        if index is None:
-            self.mode_shown = None
-            return
-        if self.subject.simulation is None:
-            raise InputError("there are no modes yet: build first")
-        model = self.subject.simulation.model
-        count = model.size if isinstance(model, ReducedBody) else model.mode_count
-        if not 0 <= index < count:
-            raise InputError(f"modes go from 0 to {count - 1}")
-        if self.mode_shown is None:
-            self._mode_time = 0.0
-        self.mode_shown, self._amplitude = ModeShow(self.subject, index, amplitude), amplitude
-
-    def _renew_mode(self) -> None:
-        """Show the same mode of another simulation; none where it has no such."""
-        if self.mode_shown is not None:
-            try:
-                self.mode(self.mode_shown.index, self._amplitude)
-            except InputError:
-                self.mode_shown = None
-
-    def layers(self) -> dict[str, Callable[[], Layer]]:
-        """What can be looked at."""
-        return layers(self.subject, self.studio.painting() if self.studio.can_paint else None)
-
-    # Paint
-
-    def paint(self, on: bool, pose: str | None) -> None:
-        """Begin or end to paint; the paint is shown while it lasts."""
-        self.studio.paint(on, pose)
-        if on:
-            self._show_paint()
-        elif self.layer_shown is not None and self.layer_shown.name == "softness":
-            self.layer(None)
-
-    def brush(self, vertex: int, radius: float, value: float, strength: float) -> None:
-        """A dab."""
-        self.studio.dab(vertex, radius, value, strength)
-        self._show_paint()
-
-    def paint_undo(self) -> None:
-        """Take back a stroke."""
-        self.studio.painting().undo()
-        self._show_paint()
-
-    def paint_clear(self) -> None:
-        """As soft as the preset everywhere."""
-        self.studio.painting().clear(self.studio.painted_pose)
-        self._show_paint()
-
-    def _show_paint(self) -> None:
-        if self.layer_shown is None or self.layer_shown.name != "softness":
-            self.layer("softness")
-        colours = self.studio.painting().colours(self.studio.painted_pose)
-        self.messages["layer"] = protocol.encode({"is": "layer", "layer": "softness"}, {"field_colours": colours})
 
     # Takes
 
@@ -315,17 +222,12 @@ class Stage:
         """Take up a new basis of the same body."""
         old = self.subject
         assert isinstance(old, SoftBody)
-        simulation = ReducedSimulation(
-            model, old.simulation.step_size, old.simulation.method, iterations=old.simulation.iterations
-        )
-        subject = SoftBody(simulation, name=old.name, up=old.up)
-        subject.body = old.body
-        self._replace(subject)
+        self._replace(old.with_basis(model))
         self.studio.subject = self.subject
 
     def _replace(self, subject: Subject) -> None:
         old_playback, settings, had_ground = self.playback, self.tuning.now, self.touch.has_ground
-        shown = None if self.layer_shown is None else self.layer_shown.name
+        shown = None if self.sights.shown is None else self.sights.shown.name
         was_built = self.tuning.built
         self.studio.record(False)
         self.studio.replay(None)
@@ -336,32 +238,35 @@ class Stage:
             self.tuning.now = self.tuning.scope.fitted(settings, self.tuning.built)
         if had_ground and hasattr(subject.simulation, "colliders"):
             self.touch.ground(True)
-        self.messages["layer"] = None
-        if shown is not None and shown in self.layers():
-            self.layer(shown)
+        if shown is not None and shown in self.sights.layers():
+            self.sights.layer(shown)
 
     def open(self, opened: Opened) -> Studio:
         """Put something else on the stage; returns the old studio, which is to be closed."""
         old, self.opened = self.studio, opened
         self.studio = self._new_studio(opened)
         self._settle_in(opened.subject)
-        self.messages["layer"] = None
         return old
 
     # For the pages
 
     def frame(self, numbers: dict[str, Any] | None = None) -> bytes:
         """The frame message as things are now; `numbers` go into its header."""
-        if self.mode_shown is not None:
-            self.subject.look(1.0, self.mode_shown.coordinates(self._mode_time))
+        sights = self.sights
+        if sights.mode_shown is not None:
+            self.subject.look(1.0, sights.mode_shown.coordinates(sights.mode_time))
         clip_time = self.playback.time
         if self.playback.playing and self.playback.clip is not None:
             clip_time = max(clip_time - (1.0 - self._share) * FRAME, 0.0)
-        handles = self.posing.handles(self.subject.pose)
+        ahead = (1.0 - self._share) * FRAME
+        times = {"time": self.time - ahead, "clip_time": clip_time}
+        replaying = self.studio.recordings.replaying
+        if replaying is not None and replaying.frame > 0:
+            times["replay"] = float(replaying.take.times[replaying.frame - 1]) - ahead
         return self.picture.message(
-            {"time": self.time - (1.0 - self._share) * FRAME, "clip_time": clip_time},
-            handles,
-            self.layer_shown,
+            times,
+            self.posing.handles(self.subject.pose),
+            sights.shown,
             plain=self.show != "soft",
             numbers=numbers,
         )
@@ -369,10 +274,6 @@ class Stage:
     def geometry(self) -> bytes:
         """The geometry message."""
         return self.picture.geometry()
-
-    def layer_message(self) -> bytes | None:
-        """What a page that comes now must know of the layer."""
-        return None if self.layer_shown is None else self.layer_shown.message()
 
     def numbers(self) -> dict[str, Any]:
         """Energy, weights, counters and how far the flesh is from plain skinning."""

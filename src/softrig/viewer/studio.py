@@ -5,14 +5,12 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from softrig.conversion import ENDINGS
 from softrig.errors import InputError, SoftrigError
 from softrig.models.file import save_model
 from softrig.models.pose_space import PoseSpaceModel
@@ -23,14 +21,13 @@ from softrig.viewer.body import SoftBody
 from softrig.viewer.character import SoftCharacter
 from softrig.viewer.opening import Opened
 from softrig.viewer.painting import Painting
+from softrig.viewer.recordings import Recordings
 from softrig.viewer.sketching import Sketching
-from softrig.viewer.subjects import FRAME
-from softrig.viewer.takeaway import Recorder, Replay, Take, Takeaway
+from softrig.viewer.takeaway import Takeaway
 from softrig.viewer.tuning import Settings, Tuning, into_project
 from softrig.viewer.workshop import Workshop, captured, handle_at, without_handle, without_pose
 
 Tell = Callable[[str, str], None]
-MOST_TAKES = 20
 
 
 class Studio:
@@ -66,9 +63,7 @@ class Studio:
         self.painting_on = False
         self.painted_pose: str | None = None
         self.brush = {"value": 0.0, "radius": 0.05}
-        self._recorder: Recorder | None = None
-        self.takes: dict[str, Take] = {}
-        self._replay: Replay | None = None
+        self.recordings = Recordings(tell)
         self._writers: list[threading.Thread] = []
         self._counted = 0
 
@@ -201,66 +196,29 @@ class Studio:
     # Things to take away
 
     def bake(self, clip: str, ending: str, settings: Settings) -> None:
-        """Bake a clip, or "all", as tuned; or a take by its name, with all that was pulled and tuned in it."""
+        """Bake a clip, or "all", as tuned."""
         model = self._model("only flesh can be baked: build first")
-        if clip in self.takes and clip not in [each.name for each in self.subject.clips]:
-            self.takeaway.bake_take(model, self._opened.model_path, self.takes[clip], ending)
-            return
         self.takeaway.bake(model, self._opened.model_path, clip, ending, settings.shown())
 
     def record(self, on: bool) -> None:
         """Begin or end a take."""
         if on:
-            if not isinstance(self.subject, SoftCharacter):
-                raise InputError("only characters with flesh can be recorded")
-            if self._replay is not None:
-                raise InputError("end the replay first")
-            number = 1 + max((int(name.split()[1]) for name in self.takes), default=0)
-            self._recorder = Recorder(self.subject.simulation, f"take {number}")
-        elif self._recorder is not None:
-            recorder, self._recorder = self._recorder, None
-            if len(recorder):
-                self.takes[recorder.name] = recorder.finish()
-                for old in list(self.takes)[:-MOST_TAKES]:
-                    del self.takes[old]
-
-    def recording(self, pose: np.ndarray, cut: bool) -> AbstractContextManager[None]:
-        """Around one frame of the subject."""
-        recorder = self._recorder
-        if recorder is None or not isinstance(self.subject, SoftCharacter):
-            return nullcontext()
-        if recorder.full or recorder._simulation is not self.subject.simulation:
-            self._tell("warning", "The recording ended here: it is long enough, or the model became another one.")
-            self.record(False)
-            return nullcontext()
-        return recorder.frame(self.subject.simulation, pose, FRAME, cut=cut)
+            self.recordings.begin(self.subject.simulation)
+        else:
+            self.recordings.end()
 
     def replay(self, name: str | None) -> None:
         """Play a take again; None ends it."""
-        if self._replay is not None:
-            self._replay.close()
-            self._replay = None
-        if name is None:
-            return
-        if not isinstance(self.subject, SoftCharacter):
-            raise InputError("there is nothing to replay")
-        self.record(False)
-        self._replay = Replay(self.take(name), self.subject.simulation)
+        self.recordings.replay(name, self.subject.simulation)
 
-    @property
-    def replaying(self) -> Replay | None:
-        """The take that is being played."""
-        return self._replay
-
-    def take(self, name: str) -> Take:
-        """The take called `name`."""
-        if name not in self.takes:
-            raise InputError(f"no take is called '{name}'")
-        return self.takes[name]
+    def bake_take(self, name: str, ending: str) -> None:
+        """Bake a take, with all that was pulled and tuned in it."""
+        model = self._model("only flesh can be baked: build first")
+        self.takeaway.bake_take(model, self._opened.model_path, self.recordings.take(name), ending)
 
     def save_take(self, name: str) -> None:
         """Make a file of a take."""
-        self.takeaway.save_take(self.take(name))
+        self.takeaway.save_take(self.recordings.take(name))
 
     def file(self, job: str) -> Path:
         """A finished file by the id of its job; from any thread."""
@@ -291,6 +249,7 @@ class Studio:
         return {
             "build": self.workshop is not None,
             "bake": soft and bool(self.subject.clips),
+            "take": soft,
             "paint": self.can_paint,
             "sketch": self.sketching is not None and self.sketching.possible,
             "save": self.can_save,
@@ -298,7 +257,6 @@ class Studio:
 
     def state(self) -> dict[str, Any]:
         """What the page needs to draw its controls."""
-        recorder = self._recorder
         nothing = {"running": False, "stage": None, "done": 0.0, "left_s": None, "message": None}
         build = self.workshop.state if self.workshop is not None else nothing
         sketch = {"pulls": 0, "recording": False} if self.sketching is None else self.sketching.state
@@ -311,12 +269,7 @@ class Studio:
             ],
             "build": sketch if sketch.get("running") else build,
             "jobs": self.takeaway.jobs,
-            "recording": {
-                "on": recorder is not None,
-                "seconds": 0.0 if recorder is None else round(len(recorder) * FRAME, 1),
-                "takes": list(self.takes),
-            },
-            "replaying": None if self._replay is None else self._replay.take.name,
+            **self.recordings.state(),
             "sketch": sketch,
         }
 
@@ -326,11 +279,6 @@ class Studio:
         self._painting, self._counted = None, 0
         self.subject = subject
         self._opened = replace(self._opened, subject=subject, model_path=path)
-
-    @staticmethod
-    def endings() -> list[str]:
-        """What bakes can end in."""
-        return list(ENDINGS)
 
     def close(self) -> None:
         """Stop everything; waits until no process and no thread is left."""

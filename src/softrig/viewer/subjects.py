@@ -14,6 +14,7 @@ from softrig.rig.features import bounding_size
 from softrig.rig.parameters import Parameters
 from softrig.rig.skeleton import Skeleton
 from softrig.rig.weld import TOLERANCE, weld
+from softrig.viewer.coats import Coat
 from softrig.viewer.tuning import Scope, Settings
 
 FRAME = 1.0 / 60.0
@@ -23,6 +24,10 @@ CLAY = (214, 162, 138, 255)
 """sRGB of a surface without colours of its own."""
 GRAVITY = 9.81
 """m/s²."""
+
+
+Adopt = Callable[[Settings], None]
+"""Takes up what was prepared; given the settings as they are by then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +81,8 @@ class Subject(Protocol):
     pose: np.ndarray
     """(P,) as shown."""
     size: float
+    coat: Coat | None
+    """Pictures on the surface; given before its geometry is first asked for."""
 
     def geometry(self) -> Geometry:
         """The surface at rest."""
@@ -119,7 +126,7 @@ class Subject(Protocol):
     def tune(self, settings: Settings) -> None:
         """Take up live settings, but for what `prepare` is needed for."""
 
-    def prepare(self, settings: Settings) -> Callable[[], None] | None:
+    def prepare(self, settings: Settings) -> Adopt | None:
         """Make what settings need that takes long, in any thread; what it gives adopts it. None: nothing is needed."""
 
     def numbers(self) -> dict[str, Any]:
@@ -129,9 +136,16 @@ class Subject(Protocol):
         """Counts for people."""
 
 
-def surface_geometry(rest: np.ndarray, triangles: np.ndarray, colours: np.ndarray | None) -> Geometry:
-    """The geometry of vertices (n, 3) and triangles (t, 3) with linear colours (n, 3 or 4) in 0 … 1, or clay."""
+def surface_geometry(
+    rest: np.ndarray, triangles: np.ndarray, colours: np.ndarray | None, coat: Coat | None = None
+) -> Geometry:
+    """The geometry of vertices (n, 3) and triangles (t, 3) with linear colours (n, 3 or 4) in 0 … 1, or clay.
+
+    What a `coat` says about colours comes on top of them.
+    """
     rest = np.asarray(rest, dtype=np.float64)
+    if coat is not None and len(coat.tints) == len(rest):
+        colours = coat.coloured(colours)
     size = bounding_size(rest)
     together = weld(rest, TOLERANCE * max(size, 1e-9))
     bounds = np.stack([rest.min(axis=0), rest.max(axis=0)])
@@ -146,11 +160,12 @@ def surface_geometry(rest: np.ndarray, triangles: np.ndarray, colours: np.ndarra
 
 
 def drawn_colours(count: int, colours: np.ndarray | None) -> np.ndarray:
-    """(count, 4) uint8 sRGB of linear colours (count, 3 or 4), clay where there are none."""
+    """(count, 4) uint8 sRGB of linear colours (count, 3 or 4), clay where there are none or they are not finite."""
     drawn = np.tile(np.array(CLAY, np.uint8), (count, 1))
     if colours is not None and np.shape(colours)[0] == count:
-        light = np.clip(np.nan_to_num(np.asarray(colours, dtype=np.float64)), 0.0, 1.0)
-        drawn[:, :3] = np.rint(255.0 * srgb(light[:, :3]))
+        light = np.asarray(colours, dtype=np.float64)[:, :3]
+        known = np.isfinite(light).all(axis=1)
+        drawn[known, :3] = np.rint(255.0 * srgb(np.clip(light[known], 0.0, 1.0)))
     return drawn
 
 

@@ -11,6 +11,7 @@ from softrig.models.pose_space import PoseSpaceModel
 from softrig.simulation import Capsule, Collider, Damping, Plane, Simulation, SimulationState, Sphere
 from softrig.simulation.contact import ContactPoints, ContactState
 from softrig.simulation.timeline import TimelineState
+from softrig.viewer.threads import one_thread
 
 SETTINGS = 10
 """Numbers before the stiffness of the regions: damping ratio and frequency, gravity, sag-free, inertia, wind."""
@@ -60,7 +61,8 @@ def apply_settings(simulation: Simulation, row: np.ndarray) -> None:
     stepper.inertia_scale = float(row[6])
     simulation.wind = row[7:10]
     if (row[SETTINGS:] != stepper.stiffness_scale).any():
-        stepper.stiffness_scale = row[SETTINGS:]
+        with one_thread():
+            stepper.stiffness_scale = row[SETTINGS:]
 
 
 def collider_rows(colliders: tuple[Collider, ...]) -> np.ndarray:
@@ -128,7 +130,7 @@ def _state_of(row: np.ndarray, simulation: Simulation) -> SimulationState:
     # What a state is made of, and of which sizes, is what the simulation's own is.
     own = simulation.state()
     parts = [*own.stepper, own.timeline.arrays, own.pose]
-    sizes = [_SCALARS, *(part.size for part in parts)]
+    sizes = [_SCALARS, *(np.size(part) for part in parts)]
     left = len(row) - sum(sizes)
     if left < 0:
         raise InputError("the recording is of another model: its state has other sizes")
@@ -142,7 +144,7 @@ def _state_of(row: np.ndarray, simulation: Simulation) -> SimulationState:
     if left != points * (6 + colliders):
         raise InputError("the recording is of another model: its contacts have other sizes")
     *stepper, arrays, pose = (
-        piece.astype(part.dtype).reshape(part.shape) for piece, part in zip(pieces, parts, strict=True)
+        piece.astype(np.asarray(part).dtype).reshape(np.shape(part)) for piece, part in zip(pieces, parts, strict=True)
     )
     contact = None
     if touching:

@@ -19,11 +19,8 @@ from softrig.models.file import save_model
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.pipeline.baking import chosen_clips
 from softrig.viewer.errands import Errand
-from softrig.viewer.jobs import tuned_simulation
 from softrig.viewer.progress import Progress
-from softrig.viewer.takes import Recorder, Replay, Step, Take
-
-__all__ = ["Recorder", "Replay", "Step", "Take", "Takeaway", "tuned_simulation"]
+from softrig.viewer.takes import Take
 
 COSTS = {"Reading": 1.0, "Simulating": 8.0, "Writing": 1.0}
 MOST_JOBS = 20
@@ -165,6 +162,7 @@ class Takeaway:
                 self._do(job)
             if job.forgotten:
                 shutil.rmtree(job.folder, ignore_errors=True)
+            self._recorded(job).unlink(missing_ok=True)
 
     def _do(self, job: _Job) -> None:
         finished = threading.Event()
@@ -206,8 +204,7 @@ class Takeaway:
     ) -> Callable[[_Job], dict[str, Any]]:
         def make(job: _Job) -> dict[str, Any]:
             if take is not None:
-                # Beside the results, not among them.
-                recorded = self._folder / f"{job.id}.npz"
+                recorded = self._recorded(job)
                 take.save(recorded)
                 order["take"] = str(recorded)
             return {
@@ -220,6 +217,10 @@ class Takeaway:
             }
 
         return make
+
+    def _recorded(self, job: _Job) -> Path:
+        """Where a take waits to be baked: beside the results, not among them."""
+        return self._folder / f"{job.id}.npz"
 
     def _model_file(self, model: PoseSpaceModel, path: Path | None) -> Path:
         """A file that holds the model; one made from Python alone is written first."""

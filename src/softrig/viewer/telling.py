@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from softrig.conversion import ENDINGS
 from softrig.viewer.playback import listed
 from softrig.viewer.stage import Stage
 from softrig.viewer.tuning import presets_shown
@@ -27,8 +28,8 @@ def hello(stage: Stage, port: int) -> dict[str, Any]:
         "modes": {"now": stage.tuning.now.modes, "most": scope.most_modes},
         "presets": presets_shown() if scope.young is not None else {},
         "gravities": list(scope.gravities),
-        "layers": list(stage.layers()),
-        "endings": studio.endings(),
+        "layers": list(stage.sights.layers()),
+        "endings": list(ENDINGS),
         "can": {**studio.can(), "root": stage.posing.can_move_root, "ground": collides},
         "flesh": subject.simulation is not None,
         "project": None if studio.project_path is None else str(studio.project_path),
@@ -42,12 +43,13 @@ def state(stage: Stage) -> dict[str, Any]:
         "is": "state",
         **stage.playback.shown(),
         "show": stage.show,
-        "layer": None if stage.layer_shown is None else stage.layer_shown.name,
-        "mode": None if stage.mode_shown is None else stage.mode_shown.index,
+        "layer": None if stage.sights.shown is None else stage.sights.shown.name,
+        "mode": None if stage.sights.mode_shown is None else stage.sights.mode_shown.index,
         "settings": tuning.now.shown(),
         "can_undo": tuning.can_undo,
         "can_redo": tuning.can_redo,
         "dirty": tuning.dirty or stage.studio.dirty,
+        "root": stage.posing.root_wanted(),
         "ground": stage.touch.has_ground,
         **stage.studio.state(),
     }

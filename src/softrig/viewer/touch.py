@@ -95,7 +95,8 @@ class Touch:
     def poke(self, owner: Hashable, centre: np.ndarray | None, radius: float = 0.0) -> None:
         """Put a ball of `radius` metres at `centre` (3,); None takes it away."""
         if centre is None:
-            self._ball = None
+            if self._ball is not None and self._ball[0] == owner:
+                self._ball = None
         else:
             least, most = (share * self._subject.size for share in POKE_RADIUS)
             self._ball = (owner, _point(centre), float(np.clip(radius, least, most)))
@@ -143,6 +144,7 @@ class Touch:
         """The subject has another simulation: take hold of it as of the old one."""
         self._simulation = self._subject.simulation
         for key, spring in list(self._springs.items()):
+            spring.grip.release()  # also of the old one: a body keeps its grips through a change of modes
             self._springs[key] = self._spring(spring.grip.vertex, spring.to)
         self._drop_ball_spring()
 

@@ -8,11 +8,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from softrig.errors import InputError
 from softrig.models.full import FullBody
+from softrig.viewer.body import UPRIGHT
 from softrig.viewer.guard import ANYWHERE, LOCAL, new_token
-from softrig.viewer.opening import opened
+from softrig.viewer.opening import Found, found, opened
 from softrig.viewer.runner import Runner
-from softrig.viewer.server import Server
+from softrig.viewer.server import Server, listening
 
 
 class Viewer:
@@ -26,8 +28,7 @@ class Viewer:
     @property
     def url(self) -> str:
         """The address, with the token that opens it."""
-        host = self._server.host.strip("[]")
-        shown = "127.0.0.1" if host in ("0.0.0.0", "") else "::1" if host == "::" else host
+        shown = "127.0.0.1" if self.host in ("0.0.0.0", "") else "::1" if self.host == "::" else self.host
         shown = f"[{shown}]" if ":" in shown else shown
         return f"http://{shown}:{self._server.port}/?token={self._token}"
 
@@ -44,7 +45,16 @@ class Viewer:
     @property
     def is_local(self) -> bool:
         """Whether only this machine can reach it."""
-        return self._server.host.strip("[]") in LOCAL
+        return self.host in LOCAL
+
+    @property
+    def host(self) -> str:
+        """What it listens on."""
+        return self._server.host.strip("[]")
+
+    def show(self) -> None:
+        """Open it in this machine's browser."""
+        webbrowser.open(self.url)
 
     def close(self) -> None:
         """End it; waits until nothing of it runs. Closing twice does nothing."""
@@ -76,6 +86,55 @@ class Viewer:
         return f'softrig viewer: <a href="{self.url}" target="_blank" rel="noopener">open in a tab</a>'
 
 
+class Prepared:
+    """A viewer that could be opened: what it shows was read, its clip is there, and its port is held.
+
+    So everything that people get wrong is told before anything is compiled, which may take a minute.
+    """
+
+    def __init__(
+        self,
+        thing: Any,
+        *,
+        project: str | Path | None = None,
+        body: FullBody | None = None,
+        up: str = "z",
+        clip: str | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
+        if up not in UPRIGHT:
+            raise InputError(f"up is y or z, not {up!r}")
+        self._project = None if project is None else Path(project)
+        self._thing = found(thing, self._project) if isinstance(thing, str | Path) else thing
+        if isinstance(self._thing, Found) and clip is not None and clip not in self._thing.clips:
+            known = ", ".join(f"'{each}'" for each in self._thing.clips) or "none"
+            raise InputError(f"no clip is called '{clip}'; there are: {known}")
+        self._body, self._up, self._clip, self._host = body, up, clip, host
+        self._socket = listening(host, port)
+
+    def open(self) -> Viewer:
+        """Open it."""
+        server: Server | None = None
+        runner: Runner | None = None
+        try:
+            shown = opened(self._thing, project=self._project, body=self._body, up=self._up)
+            token = new_token()
+            runner = Runner(shown, clip=self._clip)
+            server = Server(runner, token=token, host=self._host, socket=self._socket)
+            runner.port = server.port
+            runner.start()
+            server.start()
+        except BaseException:
+            if server is not None:
+                server.close()
+            self._socket.close()
+            if runner is not None:
+                runner.close()
+            raise
+        return Viewer(runner, server, token)
+
+
 def view(
     thing: Any,
     *,
@@ -95,23 +154,9 @@ def view(
     one, so that sketched pulls can become a new basis; `up`: its axis that points up. `host`: other than 127.0.0.1 lets
     other machines in, if they have the address with its token. `port` 0: any that is free. `browser`: open one.
     """
-    found = opened(thing, project=None if project is None else Path(project), body=body, up=up)
-    token = new_token()
-    runner = Runner(found, clip=clip)
-    server: Server | None = None
-    try:
-        server = Server(runner, token=token, host=host, port=port)
-        runner.port = server.port
-        runner.start()
-        server.start()
-    except BaseException:
-        if server is not None:
-            server.close()
-        runner.close()
-        raise
-    viewer = Viewer(runner, server, token)
+    viewer = Prepared(thing, project=project, body=body, up=up, clip=clip, host=host, port=port).open()
     if browser:
-        webbrowser.open(viewer.url)
+        viewer.show()
     return viewer
 
 
@@ -119,7 +164,7 @@ def reach(viewer: Viewer) -> str | None:
     """What a host other than this machine opens, in words; None: nothing."""
     if viewer.is_local:
         return None
-    host = "every network interface of this machine" if viewer._server.host in ANYWHERE else viewer._server.host
+    host = "every network interface of this machine" if viewer.host in ANYWHERE else viewer.host
     return (
         f"Port {viewer.port} is open on {host}: everybody who has the address with its token can play, tune, build, "
         "save into the project file and upload models. The connection is not encrypted."

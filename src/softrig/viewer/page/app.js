@@ -73,17 +73,16 @@ export class App {
   }
 
   resetPose() {
-    this.tools.offset = [0, 0, 0];
-    this.tools.turn = 0;
+    this.tools.finish();
     this.send("reset_pose");
   }
 
   // Some quick swings of the root that die away.
   nudge() {
-    const begin = performance.now(), reach = NUDGE.reach * this.renderer.size, side = this.camera.right;
+    const begin = performance.now(), reach = NUDGE.reach * this.renderer.size, side = this.camera.right, { offset } = this.state.root;
     const timer = setInterval(() => {
       const t = (performance.now() - begin) / 1000, left = Math.max(1 - t / NUDGE.seconds, 0);
-      this.send("shake", { offset: add(this.tools.offset, scale(side, reach * left * Math.sin(2 * Math.PI * NUDGE.hertz * t))) });
+      this.send("shake", { offset: add(offset, scale(side, reach * left * Math.sin(2 * Math.PI * NUDGE.hertz * t))) });
       if (left === 0) clearInterval(timer);
     }, 16);
   }

@@ -22,7 +22,7 @@ export class Film {
     if (!type || !canvas.captureStream) throw new Error("This browser cannot record a canvas.");
     this.recorder = new MediaRecorder(canvas.captureStream(30), { mimeType: type, videoBitsPerSecond: 12_000_000 });
     const pieces = [];
-    this.recorder.ondataavailable = ({ data }) => pieces.push(data);
+    this.recorder.ondataavailable = ({ data }) => { if (data.size) pieces.push(data); };
     this.recorder.onstop = () => {
       clearInterval(this.clock);
       if (pieces.length) download(new Blob(pieces, { type: "video/webm" }), name);

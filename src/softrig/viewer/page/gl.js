@@ -4,7 +4,7 @@ export class Program {
   constructor(gl, vertex, fragment, defines = {}) {
     this.gl = gl;
     const lines = Object.entries(defines).map(([name, value]) => `#define ${name} ${value}\n`);
-    const head = `#version 300 es\nprecision highp float;\nprecision highp sampler2DShadow;\n${lines.join("")}`;
+    const head = `#version 300 es\nprecision highp float;\nprecision highp sampler2DShadow;\nprecision highp sampler2DArray;\n${lines.join("")}`;
     const program = (this.program = gl.createProgram());
     for (const [type, source] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
       const shader = gl.createShader(type);
@@ -21,8 +21,8 @@ export class Program {
     let unit = 0;
     for (let i = 0; i < gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS); i++) {
       const { name, type } = gl.getActiveUniform(program, i), place = gl.getUniformLocation(program, name);
-      const isTexture = type === gl.SAMPLER_2D || type === gl.SAMPLER_2D_SHADOW;
-      this.setters.set(name, isTexture ? this.texture(place, unit++) : this.number(place, type));
+      const kind = { [gl.SAMPLER_2D]: gl.TEXTURE_2D, [gl.SAMPLER_2D_SHADOW]: gl.TEXTURE_2D, [gl.SAMPLER_2D_ARRAY]: gl.TEXTURE_2D_ARRAY }[type];
+      this.setters.set(name, kind ? this.texture(place, unit++, kind) : this.number(place, type));
     }
   }
 
@@ -36,11 +36,11 @@ export class Program {
     throw new Error("a uniform of a type that nobody asked for");
   }
 
-  texture(place, unit) {
+  texture(place, unit, kind) {
     const { gl } = this;
     return (texture) => {
       gl.activeTexture(gl.TEXTURE0 + unit);
-      gl.bindTexture(gl.TEXTURE_2D, texture);
+      gl.bindTexture(kind, texture);
       gl.uniform1i(place, unit);
     };
   }

@@ -1,6 +1,7 @@
 // The page: joins connection, picture, tools and controls. All state that matters is the server's; what is only a matter
 // of looking (theme, open section, camera) is remembered by this browser.
 import { App, keep, stored } from "./app.js";
+import { decodeCoat } from "./coat.js";
 import { Connection } from "./connection.js";
 import { beat } from "./controls.js";
 import { createFurniture } from "./furniture.js";
@@ -53,13 +54,15 @@ const on = {
     camera.size = header.size;
     const place = stored(sessionStorage, `softrig camera ${shownName}`);
     measure();
-    if (!known && place.target) {
-      camera.place = place;
-      [tools.offset, tools.turn] = [place.offset, place.turn];
-    } else if (!known) camera.home(app.bounds, false);
+    if (!known && place.target) camera.place = place;
+    else if (!known) camera.home(app.bounds, false);
     find("waiting").hidden = true;
     if (!app.local.hinted && app.hello.flesh !== false) app.hint("Drag the flesh to pull it. Drag beside it to turn the view.");
     app.redraw();
+  },
+  coat(header, arrays) {
+    const worn = (decoded) => { if (header.version === version) { renderer.surface.wear(decoded, !renderer.quality.isSoftware); app.redraw(); } };
+    decodeCoat(header, arrays).then(worn, () => app.tell("warning", "The pictures on the skin cannot be shown."));
   },
   layer(header, arrays) {
     renderer.setLayer(header, arrays);
@@ -123,7 +126,8 @@ function tick(now) {
     drawn.push(frame.header.number);
     take(frame);
   }
-  if (camera.advance(seconds) | tools.advance() | renderer.prepare()) app.redraw();
+  // A film has only pictures that are drawn: while one is recorded, also those in which nothing moves.
+  if (camera.advance(seconds) | tools.advance() | renderer.prepare() | Boolean(app.film)) app.redraw();
   if (app.changed) {
     app.changed = isFine = false;
     app.draw();
@@ -144,7 +148,7 @@ const api = (window.softrig = {
   get connected() { return app.connection.connected; },
   get state() { return app.state; },
   get hello() { return app.hello; },
-  lastFrame: () => app.frame && { number: app.frame.number, time: app.frame.time, positions: renderer.surface.soft.positions },
+  lastFrame: () => app.frame && { number: app.frame.number, time: app.frame.time, replay: app.frame.replay, positions: renderer.surface.soft.positions },
   pick: onPage((x, y, left, top) => { const hit = app.pick(x - left, y - top); return hit && { vertex: hit.vertex, point: hit.point }; }),
   project: onPage((vertex, _, left, top) => {
     const [x, y] = camera.project([...app.positions.subarray(3 * vertex, 3 * vertex + 3)]);
@@ -164,7 +168,7 @@ const api = (window.softrig = {
 canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
 canvas.addEventListener("webglcontextrestored", () => location.reload());
 addEventListener("pagehide", () => {
-  keep(sessionStorage, `softrig camera ${shownName}`, { ...camera.place, offset: tools.offset, turn: tools.turn });
+  keep(sessionStorage, `softrig camera ${shownName}`, camera.place);
 });
 new ResizeObserver(() => { measure(); app.redraw(); }).observe(find("stage"));
 setInterval(() => {

@@ -72,3 +72,21 @@ export function isClosed(rest, triangles, weld) {
   for (const edge of passed) if (!passed.has((edge % count) * count + Math.floor(edge / count))) return false;
   return volume > 0;
 }
+
+// Turns all triangles over, in place, where they look inwards: light and shade are computed for the outside.
+export function turnOutside(rest, triangles) {
+  const middle = [0, 1, 2].map((axis) => {
+    let low = Infinity, high = -Infinity;
+    for (let i = axis; i < rest.length; i += 3) { low = Math.min(low, rest[i]); high = Math.max(high, rest[i]); }
+    return 0.5 * (low + high);
+  });
+  let volume = 0, sum = 0;
+  for (let t = 0; t < triangles.length; t += 3) {
+    const [p, q, r] = [0, 1, 2].map((corner) => middle.map((x, axis) => rest[3 * triangles[t + corner] + axis] - x));
+    const part = dot(p, cross(q, r));
+    volume += part;
+    sum += Math.abs(part);
+  }
+  if (volume > -0.2 * sum) return; // a sheet has no outside
+  for (let t = 0; t < triangles.length; t += 3) [triangles[t + 1], triangles[t + 2]] = [triangles[t + 2], triangles[t + 1]];
+}

@@ -26,7 +26,10 @@ const STIFFNESS = { low: 0.1, high: 10, log: true, usual: 1, shown: times };
 
 function section(app, name, title, symbol, body) {
   const id = `section-${name}`, content = element("div", { id, class: "content", role: "region", "aria-label": title }, ...body.nodes);
-  const note = element("em"), toggleIt = () => app.remember("section", app.local.section === name ? null : name);
+  const note = element("em"), toggleIt = () => {
+    app.remember("section", app.local.section === name ? null : name);
+    if (app.local.section === name) node.scrollIntoView({ block: "start" });
+  };
   const head = element("button", { type: "button", class: "head", "aria-controls": id, onclick: toggleIt },
     icon(symbol), element("span", {}, title), note, icon("down"));
   const node = element("section", {}, element("h2", {}, head), content);

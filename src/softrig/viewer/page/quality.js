@@ -14,7 +14,8 @@ const WARMING = -3; // pictures that do not count, as programs are compiled in t
 export class Quality {
   constructor(renderer) {
     // Software rendering begins low: its first seconds would otherwise be spent on finding out.
-    this.level = /swiftshader|llvmpipe|software|basic render/i.test(renderer) ? 2 : 0;
+    this.isSoftware = /swiftshader|llvmpipe|software|basic render/i.test(renderer);
+    this.level = this.isSoftware ? 2 : 0;
     Object.assign(this, { mean: 0, count: WARMING, refused: -1, shadows: true, pinned: false });
   }
 

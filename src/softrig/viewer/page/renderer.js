@@ -163,11 +163,14 @@ export class Renderer {
       this.glass(values, skin, view.skin, GLASS[view.theme]);
       return;
     }
-    const defines = { ...(byVertex && surface.count > FINE && { BY_VERTEX: 1 }), ...(view.brush && { BRUSH: 1 }) };
-    const coloured = (layer.onSurface || surface.hasField) && isSoft;
+    const coloured = (layer.onSurface || surface.hasField) && isSoft, { coat } = surface;
+    const defines = {
+      ...(byVertex && surface.count > FINE && { BY_VERTEX: 1 }), ...(view.brush && { BRUSH: 1 }), ...(!surface.isClosed && { OPEN: 1 }),
+      ...(coat && !coloured && { COAT: 1, ...(coat.cuts && { CUT: 1 }) }),
+    };
     this.programs.get(`body ${taps}`, () => shaders.bodyVertex(taps), () => shaders.bodyFragment(taps), defines).use(values, {
       matte: coloured ? 1 : 0, exposure: coloured ? LEGIBLE : surface.exposure, show_field: surface.hasField && isSoft ? 1 : 0,
-      ...(view.brush && { brush: view.brush, brush_colour: view.brushColour }),
+      ...(view.brush && { brush: view.brush, brush_colour: view.brushColour }), ...(coat && { coat_map: coat.texture }),
     });
     this.triangles(skin);
     if (view.show !== "both" || !surface.hasPlain) return;

@@ -109,12 +109,14 @@ const fleshSource = (count) => COLOUR + shadowSource(count) + `
 uniform vec3 eye, key_direction, key_colour, sky, bounce, rim;
 uniform float spread, normal_offset, matte, show_field, exposure;
 uniform sampler2D ramp;
-vec3 flesh(vec3 world, vec3 normal, vec3 albedo, float field, float open, float turn) {
+vec3 base_colour(vec3 albedo, float field, vec3 coat) {
+  return show_field > 0.5 ? to_linear(textureLod(ramp, vec2((field * 255.0 + 0.5) / 256.0, 0.5), 0.0).rgb) : to_linear(albedo) * to_linear(coat);
+}
+vec3 flesh(vec3 world, vec3 normal, vec3 base, float open, float turn) {
   vec3 n = normalize(normal), to_eye = normalize(eye - world);
   float facing = dot(n, to_eye);
-  if (facing < 0.0) { n = normalize(n - 1.02 * facing * to_eye); facing = 0.0; } // seen from inside or past its silhouette
+  if (facing < 0.0) { n = normalize(n - 1.02 * facing * to_eye); facing = 0.0; } // past its silhouette
   float grazing = 1.0 - facing, edge = grazing * grazing * grazing;
-  vec3 base = show_field > 0.5 ? to_linear(textureLod(ramp, vec2((field * 255.0 + 0.5) / 256.0, 0.5), 0.0).rgb) : to_linear(albedo);
   float key = dot(n, key_direction);
   vec3 wrap = vec3(0.42, 0.26, 0.2) * (1.0 - 0.5 * matte);
   vec3 around = clamp((key + wrap) / (1.0 + wrap), 0.0, 1.0);
@@ -133,7 +135,9 @@ vec3 flesh(vec3 world, vec3 normal, vec3 albedo, float field, float open, float 
 }
 `;
 
-// BY_VERTEX: lit at the vertices, for slow machines and fine meshes. GLASS: only the outline stays.
+// BY_VERTEX: lit at the vertices, for slow machines and fine meshes. GLASS: only the outline stays. COAT: with pictures,
+// of which CUT leaves something out. OPEN: both sides can be seen, and the one that faces the eye is lit.
+const NO_PICTURE = "254.5"; // layers beyond
 export const bodyVertex = (count) => `
 layout(location = 0) in vec3 position;
 layout(location = 1) in vec3 normal_in;
@@ -143,8 +147,20 @@ layout(location = 4) in float open_in;
 uniform mat4 camera;
 out vec3 world, normal, albedo;
 out float field, open;
+#ifdef COAT
+layout(location = 6) in vec2 place_in;
+layout(location = 7) in float layer_in;
+out vec2 place;
+flat out float layer;
+#endif
 #ifdef BY_VERTEX
 ${fleshSource(count)}
+#ifdef COAT
+uniform sampler2DArray coat_map;
+#endif
+#ifdef OPEN
+out vec3 inner;
+#endif
 #endif
 void main() {
   world = position;
@@ -152,8 +168,20 @@ void main() {
   albedo = colour_in.rgb;
   field = field_in;
   open = open_in;
+  vec3 coat = vec3(1.0);
+#ifdef COAT
+  place = place_in;
+  layer = layer_in;
 #ifdef BY_VERTEX
-  albedo = flesh(position, normal_in, albedo, field, open, 0.6);
+  if (layer < ${NO_PICTURE}) coat = textureLod(coat_map, vec3(place, layer), 2.0).rgb;
+#endif
+#endif
+#ifdef BY_VERTEX
+  vec3 base = base_colour(albedo, field, coat);
+  albedo = flesh(position, normal_in, base, open, 0.6);
+#ifdef OPEN
+  inner = flesh(position, -normal_in, base, open, 0.6);
+#endif
 #endif
   gl_Position = camera * vec4(position, 1.0);
 }
@@ -163,6 +191,14 @@ export const bodyFragment = (count) => GRAIN + `
 in vec3 world, normal, albedo;
 in float field, open;
 out vec4 colour;
+#ifdef COAT
+uniform sampler2DArray coat_map;
+in vec2 place;
+flat in float layer;
+vec4 worn() { vec4 coat = texture(coat_map, vec3(place, layer)); return layer < ${NO_PICTURE} ? coat : vec4(1.0); }
+#else
+#define worn() vec4(1.0)
+#endif
 #ifdef BRUSH
 uniform vec3 brush_colour;
 uniform vec4 brush; // centre and radius
@@ -184,10 +220,34 @@ void main() {
   colour = vec4(glass_colour * (0.75 + 0.35 * n.y) * strength, strength);
 }
 #elif defined(BY_VERTEX)
-void main() { colour = vec4(brushed(albedo), 1.0); }
+#ifdef OPEN
+in vec3 inner;
+#endif
+void main() {
+#ifdef CUT
+  if (worn().a < 0.5) discard;
+#endif
+#ifdef OPEN
+  colour = vec4(brushed(gl_FrontFacing ? albedo : inner), 1.0);
+#else
+  colour = vec4(brushed(albedo), 1.0);
+#endif
+}
 #else
 ${fleshSource(count)}
-void main() { colour = vec4(dithered(brushed(flesh(world, normal, albedo, field, open, 6.2832 * grain(gl_FragCoord.xy)))), 1.0); }
+void main() {
+  vec4 coat = worn();
+#ifdef CUT
+  if (coat.a < 0.5) discard;
+#endif
+#ifdef OPEN
+  vec3 outward = gl_FrontFacing ? normal : -normal;
+#else
+  vec3 outward = normal;
+#endif
+  vec3 base = base_colour(albedo, field, coat.rgb);
+  colour = vec4(dithered(brushed(flesh(world, outward, base, open, 6.2832 * grain(gl_FragCoord.xy)))), 1.0);
+}
 #endif
 `;
 

@@ -1,7 +1,8 @@
 // The character's surface on the graphics card: soft and plain positions share triangles, colours and the rest.
+import { Coat } from "./coat.js";
 import { bufferOf, fill, vertexArray } from "./gl.js";
 import { clamp, sub } from "./math.js";
-import { edgesOf, isClosed, Normals, unpack } from "./normals.js";
+import { edgesOf, isClosed, Normals, turnOutside, unpack } from "./normals.js";
 
 const NOTHING = 3e-5; // of the size
 export const CONTACT = 64; // cells on a side of the picture of what touches the floor
@@ -10,6 +11,7 @@ export class Surface {
   constructor(gl, header, { rest, triangles, weld, colours }) {
     const count = weld.length;
     Object.assign(this, { gl, rest, triangles, weld, colours, count, hasField: false, hasPlain: false, unseen: 0, kinds: "" });
+    turnOutside(rest, triangles);
     this.normals = new Normals(triangles, weld);
     this.restNormals = this.normals.compute(rest, new Int16Array(4 * count));
     this.isClosed = isClosed(rest, triangles, weld);
@@ -18,6 +20,7 @@ export class Surface {
     this.colourBuffer = bufferOf(gl, colours);
     this.fieldBuffer = bufferOf(gl, new Uint8Array(count));
     this.openBuffer = bufferOf(gl, new Uint8Array(count).fill(225)); // a fair guess until occlusion is known
+    this.coat = null;
     this.soft = this.skin();
     this.plain = this.skin();
     this.upload(this.soft);
@@ -30,9 +33,20 @@ export class Surface {
     const { gl } = this, positions = Float32Array.from(this.rest), normals = this.restNormals.slice();
     const skin = { positions, normals, position: bufferOf(gl, positions), normal: bufferOf(gl, normals) };
     const bytes = (place, buffer, size) => [place, buffer, size, gl.UNSIGNED_BYTE, true];
-    skin.array = vertexArray(gl, [[0, skin.position, 3, gl.FLOAT], [1, skin.normal, 3, gl.SHORT, true, 8],
-      bytes(2, this.colourBuffer, 4), bytes(3, this.fieldBuffer, 1), bytes(4, this.openBuffer, 1)], this.elements);
+    skin.attributes = [[0, skin.position, 3, gl.FLOAT], [1, skin.normal, 3, gl.SHORT, true, 8],
+      bytes(2, this.colourBuffer, 4), bytes(3, this.fieldBuffer, 1), bytes(4, this.openBuffer, 1)];
+    skin.array = vertexArray(gl, skin.attributes, this.elements);
     return skin;
+  }
+
+  // Pictures on it, as `decodeCoat` gives them.
+  wear(decoded, sharp) {
+    this.coat?.close();
+    this.coat = new Coat(this.gl, decoded, sharp);
+    for (const skin of [this.soft, this.plain]) {
+      this.gl.deleteVertexArray(skin.array);
+      skin.array = vertexArray(this.gl, [...skin.attributes, ...this.coat.attributes], this.elements);
+    }
   }
 
   upload(skin) {
@@ -90,6 +104,7 @@ export class Surface {
   close() {
     const { gl } = this;
     const { soft, plain, wireArray: wire } = this;
+    this.coat?.close();
     for (const array of [soft.array, plain.array, wire?.array]) gl.deleteVertexArray(array ?? null);
     for (const buffer of [soft.position, soft.normal, plain.position, plain.normal, wire?.elements, this.elements, this.colourBuffer,
       this.fieldBuffer, this.openBuffer])

@@ -16,7 +16,7 @@ export class Tools {
   // `app` gives camera, renderer, positions, send, local and hello.
   constructor(app, canvas) {
     Object.assign(this, { app, canvas, drag: null, hover: null, pointer: null, moved: false, pointers: new Map(), pulls: 0 });
-    Object.assign(this, { offset: [0, 0, 0], turn: 0, marking: null }); // of the root; the name of a region to mark
+    this.marking = null; // the name of a region to mark
     canvas.addEventListener("pointerdown", (event) => this.down(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
     for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) canvas.addEventListener(end, (event) => this.up(event));
@@ -41,17 +41,26 @@ export class Tools {
     const place = this.at(event), { app } = this;
     this.canvas.setPointerCapture(event.pointerId);
     this.pointers.set(event.pointerId, place);
+    if (this.pointers.size > 2) return;
     if (this.pointers.size === 2) { this.finish(); this.drag = { kind: "pinch", last: [...this.pointers.values()] }; return; }
     this.pointer = place;
     app.camera.goal = null;
     const pans = event.button !== 0 || (event.shiftKey && !event.altKey),
-      navigates = event.button !== 0 || event.altKey || this.name === "orbit";
+      navigates = event.button !== 0 || event.altKey || (this.name === "orbit" && !this.marking);
     this.drag = (navigates ? null : this.begin(place, event)) ?? { kind: pans ? "pan" : "orbit", last: place };
     app.redraw();
   }
 
   begin(place, event) {
     const { app } = this, [x, y] = place;
+    if (this.marking) {
+      const hit = app.pick(x, y);
+      if (!hit) return null;
+      app.send("add_handle", { name: this.marking, vertex: hit.vertex });
+      this.marking = null;
+      app.hint(null);
+      return { kind: "nothing" };
+    }
     if (this.name === "pose") {
       const joint = this.jointAt(x, y);
       if (joint === null) return null;
@@ -59,12 +68,6 @@ export class Tools {
     }
     const hit = app.pick(x, y);
     if (!hit) return null;
-    if (this.marking) {
-      app.send("add_handle", { name: this.marking, vertex: hit.vertex });
-      this.marking = null;
-      app.hint(null);
-      return { kind: "nothing" };
-    }
     if (this.name === "pull") {
       app.hintDone();
       const id = `${app.page}-${++this.pulls}`;
@@ -72,7 +75,7 @@ export class Tools {
       return { kind: "pull", id, vertex: hit.vertex, anchor: hit.point, to: hit.point };
     }
     if (this.name === "poke") return { kind: "poke", anchor: add(hit.point, scale(app.camera.back, 0.35 * this.pokeRadius)), changed: true };
-    const { offset, turn } = this;
+    const { offset, turn: [, turn] } = app.state.root;
     if (this.name === "root") return { kind: event.shiftKey ? "turn root" : "root", start: place, anchor: hit.point, offset, turn };
     if (this.name === "paint") { this.dab(hit); return { kind: "paint", last: hit.point }; }
     return null;
@@ -87,7 +90,7 @@ export class Tools {
     if (this.pointers.has(event.pointerId)) this.pointers.set(event.pointerId, place);
     const { drag } = this, { camera } = this.app;
     if (!drag) return;
-    if (drag.kind === "pinch" && this.pointers.size >= 2) {
+    if (drag.kind === "pinch") {
       const [[ax, ay], [bx, by]] = drag.last, [[cx, cy], [dx, dy]] = [...this.pointers.values()];
       camera.zoom(Math.hypot(ax - bx, ay - by) / Math.max(Math.hypot(cx - dx, cy - dy), 1), (cx + dx) / 2, (cy + dy) / 2);
       camera.pan((cx + dx - ax - bx) / 2, (cy + dy - ay - by) / 2);
@@ -100,9 +103,12 @@ export class Tools {
   }
 
   up(event) {
-    this.pointers.delete(event.pointerId);
+    if (!this.pointers.delete(event.pointerId)) return; // let go already
     if (this.drag?.changed) this.carry(); // the very last movement counts: a flick is a fast release
+    const pinched = this.drag?.kind === "pinch";
     this.finish();
+    // Of two fingers one is lifted: the other goes on turning the view.
+    if (pinched && this.pointers.size === 1) this.drag = { kind: "orbit", last: [...this.pointers.values()][0] };
     this.moved = true;
   }
 
@@ -133,7 +139,7 @@ export class Tools {
     this.moved = false;
     const before = this.hover, [x, y] = this.pointer ?? [];
     this.hover = null;
-    if (this.pointer && this.name === "pose") { const joint = this.jointAt(x, y); this.hover = joint === null ? null : { joint }; }
+    if (this.pointer && this.name === "pose" && !this.marking) { const joint = this.jointAt(x, y); this.hover = joint === null ? null : { joint }; }
     else if (this.pointer && (this.name !== "orbit" || this.marking)) this.hover = this.app.pick(x, y);
     this.canvas.title = this.hover?.joint === undefined ? "" : this.app.hello.joints[this.hover.joint].name;
     const draws = this.name === "paint" || this.name === "poke"; // a ring or a ball stands for the pointer
@@ -153,8 +159,8 @@ export class Tools {
       const [cx, cy] = camera.project(drag.anchor), angle = ([px, py]) => Math.atan2(py - cy, px - cx);
       app.send("turn_joint", { joint: drag.joint, angles: scale(camera.back, angle(drag.start) - angle([x, y])) });
     }
-    if (drag.kind === "root") app.send("shake", { offset: (this.offset = add(drag.offset, sub(on(drag.anchor), drag.anchor))) });
-    if (drag.kind === "turn root") app.send("turn_root", { angles: [0, (this.turn = drag.turn + (x - drag.start[0]) * 0.01), 0] });
+    if (drag.kind === "root") app.send("shake", { offset: add(drag.offset, sub(on(drag.anchor), drag.anchor)) });
+    if (drag.kind === "turn root") app.send("turn_root", { angles: [0, drag.turn + (x - drag.start[0]) * 0.01, 0] });
     if (drag.kind === "paint") {
       const hit = app.pick(x, y);
       this.hover = hit;

@@ -32,7 +32,7 @@ export function createTransport(app, root, details) {
   const behind = element("span", { class: "chip warn", hidden: true, title: "The machine cannot keep up: time runs slower than the clock" },
     "behind");
   const numbers = Object.fromEntries(NUMBERS.map(([key]) => [key, element("b", {}, "–")]));
-  const shown = NUMBERS.map(([key, name, title]) => element("span", { class: "number", title }, numbers[key], element("small", {}, name)));
+  const shown = NUMBERS.map(([key, name, title]) => element("span", { class: `number ${key}`, title }, numbers[key], element("small", {}, name)));
   const more = button({ symbol: "chart", title: "Plots (D)", click: () => app.remember("details", !app.local.details) });
   root.append(scrub, element("div", { class: "controls" }, play, clip, time, loop, speed, show, element("span", { class: "space" }), behind,
     ...shown, more));

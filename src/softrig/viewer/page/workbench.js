@@ -77,13 +77,15 @@ function sketchPart(app) {
     usual: 20, shown: whole, input: () => {} });
   const build = button({ text: "Make the basis", kind: "primary", title: "Solve the recorded pulls and load the new basis",
     click: () => app.send("sketch_build", { size: size.value() }) });
+  const clear = button({ text: "Forget pulls", symbol: "bin", title: "Begin the sketch anew", click: () => app.send("sketch_clear") });
   const count = quiet("");
   return {
-    node: element("div", {}, heading("Sketched basis"), record, count, size, row(build)),
-    state({ sketch }) {
+    node: element("div", {}, heading("Sketched basis"), record, count, size, row(clear, build)),
+    state({ sketch, build: { running } }) {
+      const pulls = sketch?.pulls ?? 0;
       record.set(sketch?.recording);
-      count.textContent = `${sketch?.pulls ?? 0} pulls recorded`;
-      build.disabled = !sketch?.pulls;
+      count.textContent = pulls === 1 ? "1 pull recorded" : `${pulls} pulls recorded`;
+      clear.disabled = build.disabled = !pulls || running;
     },
   };
 }
@@ -100,9 +102,9 @@ export function buildSection(app) {
   const build = button({ text: "Build", symbol: "build", kind: "primary", click: () => app.send("build"),
     title: "Build the model anew with what was painted, captured and marked; it is swapped in when ready" });
   const cancel = button({ text: "Cancel", click: () => app.send("cancel_build") }), bar = progress(), message = quiet("");
-  const file = element("input", { type: "file", accept: ".glb,.vrm,.softrig", hidden: true, "aria-label": "File" });
+  const file = element("input", { type: "file", accept: ".glb,.vrm,.softrig,.npz", hidden: true, "aria-label": "File" });
   file.addEventListener("change", () => { if (file.files[0]) app.upload(file.files[0]); file.value = ""; });
-  const open = button({ text: "Open a file …", symbol: "upload", title: ".glb, .vrm or .softrig, up to 200 MB; or drop it anywhere",
+  const open = button({ text: "Open a file …", symbol: "upload", title: ".glb, .vrm, .softrig or a saved take (.npz), up to 200 MB; or drop it anywhere",
     click: () => file.click() });
   const pose = ({ name, captured }) => entry(name, captured ? "captured" : null,
     captured ? cross(`Remove the pose ${name}`, () => app.send("remove_pose", { name })) : null);
@@ -155,12 +157,16 @@ export function takeSection(app) {
   const take = ([name, playing]) => entry(name, null,
     button({ symbol: playing ? "stop" : "play", title: playing ? "Stop the replay" : `Replay ${name} exactly`,
       click: () => app.send("replay", { take: playing ? null : name }) }),
-    button({ symbol: "download", title: `Save ${name}`, click: () => app.send("save_take", { take: name }) }));
+    button({ symbol: "build", title: `Bake ${name}, with all that was pulled and tuned in it`,
+      click: () => app.send("bake_take", { take: name, ending: ending.value() }) }),
+    button({ symbol: "save", title: `Save ${name} itself, to be dropped here another day`,
+      click: () => app.send("save_take", { take: name }) }),
+    cross(`Forget ${name}`, () => app.send("forget_take", { take: name })));
   return {
     nodes: [baking, jobs, heading("Picture and video"), row(picture, video), live],
-    hello({ clips, endings, can, kind }) {
-      baking.hidden = !can.bake;
-      live.hidden = kind === "body";
+    hello({ clips, endings, can }) {
+      baking.hidden = live.hidden = !can.take;
+      clip.hidden = bake.hidden = !can.bake; // without clips there may be takes to bake
       clip.offer([["all", "all clips"], ...clips.map(({ name }) => [name, name])]);
       ending.offer((endings ?? []).map((name) => [name, name]));
     },

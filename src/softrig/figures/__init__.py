@@ -1,0 +1,5 @@
+"""`softrig figures`: the papers' figures made again, each a picture with its numbers."""
+
+from softrig.figures.run import FIGURES, figure_line, run_figures
+
+__all__ = ["FIGURES", "figure_line", "run_figures"]

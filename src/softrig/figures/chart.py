@@ -1,0 +1,249 @@
+"""Line and bar charts as pixels, drawn at twice their size and halved so that lines are smooth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from softrig.errors import InputError
+from softrig.figures.sheet import GREY, INK, PAPER, font, spelt
+
+FINE = 2
+"""Pixels drawn for each one shown, in both directions."""
+GRID = (226, 228, 233)
+LETTERS = 17
+TRUTH, OURS, OTHER, THIRD, FOURTH, FIFTH = "#30343a", "#0072b2", "#d55e00", "#cc79a7", "#009e73", "#e69f00"
+"""Full simulation, softrig, what it is compared with; distinct for colour-blind readers (Okabe and Ito 2008)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One curve; `dots` marks its points."""
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+    colour: str
+    dashed: bool = False
+    dots: bool = False
+    width: float = 2.4
+
+
+@dataclass(frozen=True)
+class _Axis:
+    low: float
+    high: float
+    start: float
+    end: float
+    ticks: tuple[float, ...]
+    logarithmic: bool
+
+    def pixel(self, values: np.ndarray | float) -> np.ndarray:
+        value, low, high = np.asarray(values, dtype=np.float64), self.low, self.high
+        if self.logarithmic:
+            value, low, high = np.log10(np.maximum(value, low)), math.log10(low), math.log10(high)
+        return self.start + (value - low) / (high - low) * (self.end - self.start)
+
+
+def line_chart(
+    lines: Sequence[Line],
+    *,
+    x_label: str,
+    y_label: str,
+    size: tuple[int, int] = (560, 340),
+    logarithmic: str = "",
+    legend: str = "above",
+    y_range: tuple[float, float] | None = None,
+) -> np.ndarray:
+    """(height, width, 3) of curves over an axis; labels carry the units ("time, s").
+
+    `logarithmic`: "", "x", "y" or "xy". `legend`: "above" the chart, or "" for none.
+    """
+    if not lines:
+        raise InputError("a chart needs a line")
+    canvas, draw = _canvas(size)
+    top = _legend(draw, [(line.name, line.colour, line.dashed) for line in lines], size[0]) if legend else 10.0
+    bottom, left, right = size[1] - 58.0, 78.0, size[0] - 16.0
+    xs, ys = np.concatenate([line.x for line in lines]), np.concatenate([line.y for line in lines])
+    x_axis = _axis(float(xs.min()), float(xs.max()), left, right, "x" in logarithmic, 6, tight=True)
+    low, high = y_range or (float(ys.min()), float(ys.max()))
+    y_axis = _axis(low, high, bottom, top + 8.0, "y" in logarithmic, 5)
+    _frame(draw, x_axis, y_axis)
+    _labels(canvas, draw, x_label, y_label, x_axis, y_axis, size)
+    for line in lines:
+        points = np.stack([x_axis.pixel(line.x), y_axis.pixel(line.y)], axis=1)
+        _curve(draw, points, line)
+    return _shrunk(canvas)
+
+
+def bar_chart(
+    groups: Mapping[str, Mapping[str, float]],
+    colours: Mapping[str, str],
+    *,
+    y_label: str,
+    size: tuple[int, int] = (560, 340),
+    logarithmic: bool = False,
+    digits: int = 2,
+) -> np.ndarray:
+    """Bars side by side: `groups` by name, in each a value by series; the value stands over its bar."""
+    values = [value for group in groups.values() for value in group.values()]
+    if not values:
+        raise InputError("a chart needs a bar")
+    canvas, draw = _canvas(size)
+    top = _legend(draw, [(name, colour, False) for name, colour in colours.items()], size[0], square=True)
+    bottom, left, right = size[1] - 36.0, 78.0, size[0] - 16.0
+    low = min(value for value in values if value > 0.0) * 0.5 if logarithmic else 0.0
+    y_axis = _axis(low, 1.08 * max(values), bottom, top + 18.0, logarithmic, 5)
+    _frame(draw, _Axis(0.0, 1.0, left, right, (), False), y_axis)
+    share = (right - left) / len(groups)
+    for index, (name, group) in enumerate(groups.items()):
+        middle = left + (index + 0.5) * share
+        _text(draw, (middle, bottom + 18.0), name, GREY)
+        wide = 0.8 * share / len(colours)
+        for place, (series, value) in enumerate((s, group[s]) for s in colours if s in group):
+            x = middle + (place - 0.5 * len(group)) * wide
+            y = float(y_axis.pixel(max(value, y_axis.low)))
+            draw.rectangle(_fine(x + 2, y, x + wide - 2, bottom), fill=colours[series])
+            _text(draw, (x + 0.5 * wide, y - 11.0), f"{value:.{digits}g}", INK, size=LETTERS - 2)
+    _upright(canvas, y_label, 0.5 * (bottom + top))
+    return _shrunk(canvas)
+
+
+def _canvas(size: tuple[int, int]) -> tuple[Image.Image, ImageDraw.ImageDraw]:
+    canvas = Image.new("RGB", (FINE * size[0], FINE * size[1]), PAPER)
+    return canvas, ImageDraw.Draw(canvas)
+
+
+def _shrunk(canvas: Image.Image) -> np.ndarray:
+    return np.asarray(canvas.resize((canvas.width // FINE, canvas.height // FINE), Image.Resampling.BOX))
+
+
+def _fine(*values: float) -> list[float]:
+    return [FINE * value for value in values]
+
+
+def _text(
+    draw: ImageDraw.ImageDraw,
+    place: tuple[float, float],
+    text: str,
+    ink: Sequence[int],
+    anchor: str = "mm",
+    size: int = LETTERS,
+) -> None:
+    where = (FINE * place[0], FINE * place[1])
+    draw.text(where, spelt(text), font=font(FINE * size), fill=tuple(ink), anchor=anchor)
+
+
+def _upright(canvas: Image.Image, text: str, middle: float) -> None:
+    letters = font(FINE * LETTERS)
+    wide = math.ceil(letters.getlength(spelt(text))) + 8
+    strip = Image.new("RGB", (wide, FINE * (LETTERS + 8)), PAPER)
+    ImageDraw.Draw(strip).text((wide / 2, strip.height / 2), spelt(text), font=letters, fill=GREY, anchor="mm")
+    turned = strip.rotate(90, expand=True)
+    canvas.paste(turned, (0, max(0, round(FINE * middle - turned.height / 2))))
+
+
+def _legend(
+    draw: ImageDraw.ImageDraw, entries: Sequence[tuple[str, str, bool]], width: int, *, square: bool = False
+) -> float:
+    """Names in rows above the chart; returns where the chart begins."""
+    letters = font(FINE * LETTERS)
+    x, y = 78.0, 14.0
+    for name, colour, dashed in entries:
+        wide = 40.0 + letters.getlength(spelt(name)) / FINE + 18.0
+        if x + wide - 18.0 > width and x > 78.0:
+            x, y = 78.0, y + 24.0
+        if square:
+            draw.rectangle(_fine(x + 8, y - 8, x + 24, y + 8), fill=colour)
+        else:
+            pieces = [(x, x + 9.0), (x + 15.0, x + 24.0)] if dashed else [(x, x + 26.0)]
+            for start, end in pieces:
+                draw.line(_fine(start, y, end, y), fill=colour, width=round(FINE * 3))
+        _text(draw, (x + 33.0, y), name, INK, anchor="lm")
+        x += wide
+    return y + 16.0
+
+
+def _axis(
+    low: float, high: float, start: float, end: float, logarithmic: bool, most: int, *, tight: bool = False
+) -> _Axis:
+    if logarithmic:
+        if low <= 0.0:
+            raise InputError(f"a logarithmic axis cannot begin at {low}")
+        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high) - 1e-9)
+        last = max(last, first + 1)
+        ticks = tuple(10.0**k for k in range(first, last + 1))
+        if tight:
+            return _Axis(low, high, start, end, tuple(t for t in ticks if low <= t <= high), True)
+        return _Axis(ticks[0], ticks[-1], start, end, ticks, True)
+    if high <= low:
+        low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= 0.999 * rough)
+    ticks = tuple(k * step for k in range(math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9) + 1))
+    if tight:
+        inside = tuple(t for t in ticks if low - 1e-9 * step <= t <= high + 1e-9 * step)
+        return _Axis(low, high, start, end, inside, False)
+    return _Axis(ticks[0], ticks[-1], start, end, ticks, False)
+
+
+def _tick(value: float, axis: _Axis) -> str:
+    if axis.logarithmic and not 1e-3 <= value <= 1e4:
+        return f"1e{round(math.log10(value))}"
+    step = axis.ticks[1] - axis.ticks[0] if len(axis.ticks) > 1 else 1.0
+    return f"{0.0 if abs(value) < 1e-9 * step else value:.6g}"
+
+
+def _frame(draw: ImageDraw.ImageDraw, x_axis: _Axis, y_axis: _Axis) -> None:
+    left, right, bottom = x_axis.start, x_axis.end, y_axis.start
+    for tick in y_axis.ticks:
+        y = float(y_axis.pixel(tick))
+        draw.line(_fine(left, y, right, y), fill=GRID, width=FINE)
+        _text(draw, (left - 9.0, y), _tick(tick, y_axis), GREY, anchor="rm", size=LETTERS - 2)
+    draw.line(_fine(left, bottom, right, bottom), fill=GREY, width=FINE)
+    for tick in x_axis.ticks:
+        x = float(x_axis.pixel(tick))
+        draw.line(_fine(x, bottom, x, bottom + 5), fill=GREY, width=FINE)
+        _text(draw, (x, bottom + 17.0), _tick(tick, x_axis), GREY, size=LETTERS - 2)
+
+
+def _labels(
+    canvas: Image.Image,
+    draw: ImageDraw.ImageDraw,
+    x_label: str,
+    y_label: str,
+    x_axis: _Axis,
+    y_axis: _Axis,
+    size: tuple[int, int],
+) -> None:
+    _text(draw, (0.5 * (x_axis.start + x_axis.end), size[1] - 14.0), x_label, GREY)
+    _upright(canvas, y_label, 0.5 * (y_axis.start + y_axis.end))
+
+
+def _curve(draw: ImageDraw.ImageDraw, points: np.ndarray, line: Line) -> None:
+    fine = FINE * points
+    wide = round(FINE * line.width)
+    runs = _dashes(fine, FINE * 9.0, FINE * 6.0) if line.dashed else [fine]
+    for run in runs:
+        if len(run) > 1:
+            draw.line([tuple(point) for point in run.tolist()], fill=line.colour, width=wide, joint="curve")
+    if line.dots:
+        r = FINE * 4.5
+        for x, y in fine.tolist():
+            draw.ellipse([x - r, y - r, x + r, y + r], fill=line.colour)
+
+
+def _dashes(points: np.ndarray, on: float, off: float) -> list[np.ndarray]:
+    """The parts of a path that are drawn, `on` pixels long with `off` between them."""
+    lengths = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
+    runs = []
+    for start in np.arange(0.0, lengths[-1], on + off):
+        inner = lengths[(lengths > start) & (lengths < start + on)]
+        where = np.concatenate([[start], inner, [min(start + on, lengths[-1])]])
+        runs.append(np.stack([np.interp(where, lengths, points[:, k]) for k in (0, 1)], axis=1))
+    return runs

@@ -1,0 +1,128 @@
+"""A figure: a picture, the numbers measured while it was made, and what one sees. Also the page of all of them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from softrig.bench.record import Record, Row, Sizes
+from softrig.errors import InputError
+from softrig.files import write_bytes
+from softrig.machine import Machine, this_machine
+
+COLOURS = 256
+"""Of a picture's palette: a third of the bytes, and no difference to be seen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """What a figure's function gives back."""
+
+    record: Record
+    """Its numbers; the record's name and title are the figure's."""
+    caption: str
+    """What one sees and what it shows, for people."""
+    picture: bytes
+    """PNG."""
+
+    @property
+    def name(self) -> str:
+        """Of its files."""
+        return self.record.name
+
+    def write(self, folder: Path, seconds: float) -> None:
+        """`name.png` and `name.json` in `folder`; `seconds` is how long it took to make."""
+        folder.mkdir(parents=True, exist_ok=True)
+        record = asdict(replace(self.record, seconds=round(seconds, 1)))
+        content = {"caption": self.caption, "picture": f"{self.name}.png", "record": record}
+        write_bytes(folder / f"{self.name}.png", self.picture)
+        write_bytes(folder / f"{self.name}.json", (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A figure as it lies in a folder."""
+
+    record: Record
+    caption: str
+    picture: str
+    """Name of the file."""
+
+
+def made(
+    name: str,
+    title: str,
+    picture: np.ndarray,
+    rows: Sequence[Row],
+    caption: str,
+    *,
+    remark: str = "",
+    sizes: Sizes | None = None,
+) -> Figure:
+    """A figure of a picture (h, w, 3) uint8 and rows measured on this machine."""
+    record = Record(name, title, this_machine(), tuple(rows), remark, sizes or {})
+    return Figure(record, caption, png_bytes(picture))
+
+
+def png_bytes(picture: np.ndarray) -> bytes:
+    """(h, w, 3) uint8 as a PNG of 256 colours."""
+    image = Image.fromarray(np.ascontiguousarray(picture)).quantize(
+        COLOURS, method=Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE
+    )
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG", optimize=True)
+    return buffer.getvalue()
+
+
+def read_figures(folder: Path) -> list[Shown]:
+    """Every figure whose record lies in `folder`, by name."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            found.append(Shown(_record(content["record"]), content["caption"], content["picture"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}: not the record of a figure: {error!r}") from error
+    return found
+
+
+def _record(content: dict[str, Any]) -> Record:
+    rows = tuple(Row(**row) for row in content["rows"])
+    return Record(**{**content, "rows": rows, "machine": Machine(**content["machine"])})
+
+
+def write_index(folder: Path, order: Sequence[str]) -> Path:
+    """`index.md` from all records in `folder`, those named in `order` first and in that order."""
+    place = {name: index for index, name in enumerate(order)}
+    found = sorted(read_figures(folder), key=lambda figure: place.get(figure.record.name, len(place)))
+    head = [
+        "# Gallery",
+        "",
+        "The papers' figures made again on generated bodies: a picture, what one sees, and the numbers measured "
+        "while it was made. PSSD is Xu and Barbič 2016, StVK05 is Barbič and James 2005; columns named after them "
+        "hold what they print. This page is written by `softrig figures`.",
+        "",
+        *(f"- [{figure.record.title}](#{figure.record.name})" for figure in found),
+    ]
+    page = "\n".join(head) + "\n" + "".join(_section(figure) for figure in found)
+    write_bytes(folder / "index.md", page.encode())
+    return folder / "index.md"
+
+
+def _section(figure: Shown) -> str:
+    record = figure.record
+    alt = record.title.replace('"', "'").replace("]", "").replace("[", "")
+    made_by = f"`softrig figures {record.name}`" + (
+        f", {record.seconds:.0f} s. " if record.seconds is not None else ". "
+    )
+    return (
+        f'\n<a id="{record.name}"></a>\n\n## {record.title}\n\n![{alt}]({figure.picture})\n\n{figure.caption}\n\n'
+        f"{record.body()}\n{made_by}\n"
+    )
