@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 
-from softrig.dynamics import Rayleigh
 from softrig.machine import timed
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stepper import Stepper
+from softrig.pipeline.motion import carrier_steps
+from softrig.simulation.damping import Damping
 
-ROUNDS = 200
+ROUNDS = 480
+FPS = 60.0
+"""Frames a second of the motion that is timed."""
 
 
-def moving_carriers(stepper: Stepper, model: PoseSpaceModel, count: int = 64) -> list[tuple[np.ndarray, ...]]:
-    """Carrier values, rates and accelerations along the model's first clip, or still ones where it has none."""
-    rest = model.rig.parameters.rest
-    poses = model.clips[0].sample(np.arange(count) / stepper.rate) if model.clips else np.tile(rest, (count, 1))
-    z = np.stack([stepper.carriers(pose) for pose in poses])
-    speed = np.gradient(z, 1.0 / stepper.rate, axis=0)
-    return list(zip(z, speed, np.gradient(speed, 1.0 / stepper.rate, axis=0), strict=True))
+def moving_carriers(stepper: Stepper, model: PoseSpaceModel, count: int = 240) -> list[tuple[np.ndarray, ...]]:
+    """Carrier values, rates and accelerations of inner steps along the model's first clip, as a simulation sees them.
+
+    Still ones where it has none.
+    """
+    if not model.clips:
+        z = stepper.carriers(model.rig.parameters.rest)
+        return [(z, np.zeros_like(z), np.zeros_like(z))] * count
+    _, poses = model.clips[0].resample(FPS)
+    return list(islice(carrier_steps(stepper.carriers, poses, FPS, stepper.rate), count))
 
 
 def step_times(model: PoseSpaceModel, *, rounds: int = ROUNDS) -> dict[str, float]:
     """Seconds: least, median and 99th percentile of an inner step in motion, and the median with the drawn surface."""
-    stepper = Stepper(model, damping=Rayleigh(1.0, 1e-3))
+    stepper = Stepper(model, damping=Damping().rayleigh(model))
     moments = moving_carriers(stepper, model)
     stepper.place(moments[0][0])
     pose = model.clips[0].sample(0.1)[0] if model.clips else model.rig.parameters.rest

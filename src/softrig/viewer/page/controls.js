@@ -53,7 +53,7 @@ export function slider({ key, label, title, low, high, step = 0, log = false, us
   const id = `slider-${++names}`, send = local ? input : paced(input);
   const range = element("input", { type: "range", id, min: 0, max: 1000, step: 1, title }), output = element("output", { for: id });
   const node = element("div", { class: "field slider", "data-key": key }, element("label", { for: id, title }, label), output, range);
-  let held = false, freeAt = 0, now = low, asked = null, askedAt = 0;
+  let held = false, freeAt = 0, now = low, asked = null, askedAt = 0, later = 0;
   const valueAt = (place) => {
     const value = log ? low * (high / low) ** place : low + (high - low) * place;
     return step ? clamp(Math.round(value / step) * step, low, high) : value;
@@ -90,9 +90,11 @@ export function slider({ key, label, title, low, high, step = 0, log = false, us
   });
   node.set = (value, force = false) => {
     const time = performance.now();
-    if (!force && (held || time < freeAt)) return;
-    // What a slow server still says about earlier values is not news.
-    if (!force && asked !== null && Math.abs(value - asked) > 1e-6 * (high - low) && time < askedAt + ECHO) return;
+    clearTimeout(later);
+    // What a slow server still says about earlier values is not news; but if it says no more, as after an undo, it stands.
+    const isOld = asked !== null && Math.abs(value - asked) > 1e-6 * (high - low);
+    const wait = Math.max(freeAt - time, isOld ? askedAt + ECHO - time : 0, held ? QUIET : 0);
+    if (!force && wait > 0) { later = setTimeout(() => node.set(value), wait + 1); return; }
     asked = null;
     range.value = 1000 * placeOf(value);
     show(value);

@@ -6,6 +6,8 @@ const FRAME = 1 / 30; // seconds
 const TURNS = { ArrowLeft: [-14, 0], ArrowRight: [14, 0], ArrowUp: [0, -10], ArrowDown: [0, 10] }; // pixels of a drag
 
 export function listen(app, tools, transport) {
+  // What was clicked gives the keyboard back: the space bar plays and pauses, it does not click again.
+  addEventListener("click", ({ detail, target }) => { if (detail > 0) target.closest("button, summary, a")?.blur(); });
   const nextClip = (by) => {
     const names = [null, ...app.hello.clips.map(({ name }) => name)], at = names.indexOf(app.state.clip);
     app.send("clip", { name: names[(at + by + names.length) % names.length] });

@@ -13,6 +13,7 @@ import { Tools } from "./tools.js";
 import { createTransport } from "./transport.js";
 import { createOffer } from "./workbench.js";
 
+const HINTED = 20000; // milliseconds, after which the hint for newcomers goes
 const STILL = 260; // milliseconds without a change, after which one picture is drawn as well as possible
 const find = (id) => document.getElementById(id), canvas = find("picture");
 
@@ -57,7 +58,10 @@ const on = {
     if (!known && place.target) camera.place = place;
     else if (!known) camera.home(app.bounds, false);
     find("waiting").hidden = true;
-    if (!app.local.hinted && app.hello.flesh !== false) app.hint("Drag the flesh to pull it. Drag beside it to turn the view.");
+    if (!app.local.hinted && app.hello.flesh !== false) {
+      app.hint("Drag the flesh to pull it. Drag beside it to turn the view.");
+      setTimeout(() => app.hintDone(), HINTED);
+    }
     app.redraw();
   },
   coat(header, arrays) {
