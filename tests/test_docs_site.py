@@ -30,8 +30,8 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """Where links into a page may lead: its headings, as the site names them."""
-    found = set()
+    """Where links into a page may lead: its headings, as the site names them, and marks set by hand."""
+    found = set(re.findall(r'<a id="([\w-]+)"></a>', prose(page)))
     for heading in re.findall(r"^#+ (.+)$", prose_with_code(page), flags=re.MULTILINE):
         plain = re.sub(r"[^\w\s-]", "", heading.replace("`", "")).strip().lower()
         found.add(re.sub(r"[-\s]+", "-", plain))
