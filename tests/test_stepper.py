@@ -15,6 +15,7 @@ from softrig.dynamics import Rayleigh
 from softrig.errors import IndexRangeError, InputError, ModeCountError
 from softrig.models.kernels.pose_space_chunks import chunked, equal_parts, owners
 from softrig.models.kernels.pose_space_drive import bone_matrices, world_matrices
+from softrig.models.kernels.pose_space_elastic import STRAINED, strain_square
 from softrig.models.kernels.pose_space_frames import angular_rates, polar_rotation
 from softrig.models.kernels.pose_space_layout import bone_runs, most_bones, region_runs
 from softrig.models.kernels.pose_space_runs import mixed_quaternions, rotations_of, skinned
@@ -204,6 +205,34 @@ def test_a_tangent_made_by_turns_changes_the_motion_little(kind):
         runs.append(np.array(shown))
     assert not np.array_equal(*runs)
     assert np.linalg.norm(runs[1] - runs[0]) < 0.01 * np.linalg.norm(runs[0])
+
+
+def test_what_strains_has_its_tangent_made_anew():
+    model = mapped(lively(bar_model(law="stvk", **KINDS["regions"])))
+    stepper = Stepper(model, damping=Rayleigh(0.3, 0.002))
+    z, *_ = moment(model, stepper)
+    still = np.zeros_like(z)
+    for _ in range(3):
+        stepper.step(z, still, still)
+    quiet = stepper.snapshot()
+    stepper.step(z, still, still)
+    kept = (stepper.snapshot().then == quiet.then).all(axis=1)
+    assert kept.any()
+    for strain, renewed in ((0.8, False), (1.2, True)):
+        stepper.restore(quiet._replace(strained=np.full_like(quiet.strained, (strain * STRAINED) ** 2)))
+        stepper.q[:] += 1e-4
+        stepper.step(z, still, still)
+        changed = (stepper.snapshot().then != quiet.then).any(axis=1)
+        assert changed[kept].all() == renewed
+
+
+def test_strain_is_the_largest_change_of_the_deformation_gradients():
+    rng = np.random.default_rng(4)
+    moves, then, B = rng.normal(size=(3, 9, 8))
+    D = (moves - then).reshape(3, 3, 8)  # D[α, i]
+    F = np.einsum("ait,akt->ikt", D, B.reshape(3, 3, 8))
+    expected = (F**2).sum(axis=(0, 1)).max()
+    assert strain_square(8, moves.ravel(), then.ravel(), B.ravel()) == pytest.approx(expected, rel=1e-12)
 
 
 def test_parts_are_cut_where_they_cost_the_same():

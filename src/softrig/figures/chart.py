@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw
 
 from softrig.errors import InputError
 from softrig.figures.sheet import GREY, INK, PAPER, font, spelt
+from softrig.render.plot import Axis
 
 FINE = 2
 """Pixels drawn for each one shown, in both directions."""
@@ -31,22 +32,6 @@ class Line:
     dashed: bool = False
     dots: bool = False
     width: float = 2.4
-
-
-@dataclass(frozen=True)
-class _Axis:
-    low: float
-    high: float
-    start: float
-    end: float
-    ticks: tuple[float, ...]
-    logarithmic: bool
-
-    def pixel(self, values: np.ndarray | float) -> np.ndarray:
-        value, low, high = np.asarray(values, dtype=np.float64), self.low, self.high
-        if self.logarithmic:
-            value, low, high = np.log10(np.maximum(value, low)), math.log10(low), math.log10(high)
-        return self.start + (value - low) / (high - low) * (self.end - self.start)
 
 
 def line_chart(
@@ -98,7 +83,7 @@ def bar_chart(
     bottom, left, right = size[1] - 36.0, 78.0, size[0] - 16.0
     low = min(value for value in values if value > 0.0) * 0.5 if logarithmic else 0.0
     y_axis = _axis(low, 1.08 * max(values), bottom, top + 18.0, logarithmic, 5)
-    _frame(draw, _Axis(0.0, 1.0, left, right, (), False), y_axis)
+    _frame(draw, Axis(0.0, 1.0, left, right, (), False), y_axis)
     share = (right - left) / len(groups)
     for index, (name, group) in enumerate(groups.items()):
         middle = left + (index + 0.5) * share
@@ -170,7 +155,7 @@ def _legend(
 
 def _axis(
     low: float, high: float, start: float, end: float, logarithmic: bool, most: int, *, tight: bool = False
-) -> _Axis:
+) -> Axis:
     if logarithmic:
         if low <= 0.0:
             raise InputError(f"a logarithmic axis cannot begin at {low}")
@@ -178,8 +163,8 @@ def _axis(
         last = max(last, first + 1)
         ticks = tuple(10.0**k for k in range(first, last + 1))
         if tight:
-            return _Axis(low, high, start, end, tuple(t for t in ticks if low <= t <= high), True)
-        return _Axis(ticks[0], ticks[-1], start, end, ticks, True)
+            return Axis(low, high, start, end, tuple(t for t in ticks if low <= t <= high), True)
+        return Axis(ticks[0], ticks[-1], start, end, ticks, True)
     if high <= low:
         low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
     rough = (high - low) / most
@@ -188,18 +173,18 @@ def _axis(
     ticks = tuple(k * step for k in range(math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9) + 1))
     if tight:
         inside = tuple(t for t in ticks if low - 1e-9 * step <= t <= high + 1e-9 * step)
-        return _Axis(low, high, start, end, inside, False)
-    return _Axis(ticks[0], ticks[-1], start, end, ticks, False)
+        return Axis(low, high, start, end, inside, False)
+    return Axis(ticks[0], ticks[-1], start, end, ticks, False)
 
 
-def _tick(value: float, axis: _Axis) -> str:
+def _tick(value: float, axis: Axis) -> str:
     if axis.logarithmic and not 1e-3 <= value <= 1e4:
         return f"1e{round(math.log10(value))}"
     step = axis.ticks[1] - axis.ticks[0] if len(axis.ticks) > 1 else 1.0
     return f"{0.0 if abs(value) < 1e-9 * step else value:.6g}"
 
 
-def _frame(draw: ImageDraw.ImageDraw, x_axis: _Axis, y_axis: _Axis) -> None:
+def _frame(draw: ImageDraw.ImageDraw, x_axis: Axis, y_axis: Axis) -> None:
     left, right, bottom = x_axis.start, x_axis.end, y_axis.start
     for tick in y_axis.ticks:
         y = float(y_axis.pixel(tick))
@@ -217,8 +202,8 @@ def _labels(
     draw: ImageDraw.ImageDraw,
     x_label: str,
     y_label: str,
-    x_axis: _Axis,
-    y_axis: _Axis,
+    x_axis: Axis,
+    y_axis: Axis,
     size: tuple[int, int],
 ) -> None:
     _text(draw, (0.5 * (x_axis.start + x_axis.end), size[1] - 14.0), x_label, GREY)

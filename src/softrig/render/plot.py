@@ -34,7 +34,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class _Axis:
+class Axis:
     """Maps values to pixels from `start` to `end`; `ticks` lie within `low` … `high`."""
 
     low: float
@@ -45,9 +45,10 @@ class _Axis:
     logarithmic: bool
 
     def pixel(self, values: np.ndarray | float) -> np.ndarray:
-        value, low, high = np.asarray(values), self.low, self.high
+        """Where values are drawn; on a logarithmic axis what is below its low end stands there."""
+        value, low, high = np.asarray(values, dtype=np.float64), self.low, self.high
         if self.logarithmic:
-            value, low, high = np.log10(value), math.log10(low), math.log10(high)
+            value, low, high = np.log10(np.maximum(value, low)), math.log10(low), math.log10(high)
         return self.start + (value - low) / (high - low) * (self.end - self.start)
 
 
@@ -82,7 +83,7 @@ def line_plot(
     return "\n".join(parts)
 
 
-def _axis(values: Sequence[np.ndarray], start: float, end: float, logarithmic: bool, most: int, label: str) -> _Axis:
+def _axis(values: Sequence[np.ndarray], start: float, end: float, logarithmic: bool, most: int, label: str) -> Axis:
     low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
     if logarithmic:
         if low <= 0.0:
@@ -91,7 +92,7 @@ def _axis(values: Sequence[np.ndarray], start: float, end: float, logarithmic: b
         if len(decades) < 2:
             decades = range(decades[0], decades[0] + 2)
         ticks = tuple(10.0**k for k in decades)
-        return _Axis(ticks[0], ticks[-1], start, end, ticks, True)
+        return Axis(ticks[0], ticks[-1], start, end, ticks, True)
     if high == low:
         low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
     step = _round_step((high - low) / max(most, 2))
@@ -100,8 +101,8 @@ def _axis(values: Sequence[np.ndarray], start: float, end: float, logarithmic: b
     ticks = tuple(k * step for k in range(first, last + 1))
     if end > start:
         ticks = tuple(t for t in ticks if low - 1e-9 * step <= t <= high + 1e-9 * step)
-        return _Axis(low, high, start, end, ticks, False)
-    return _Axis(ticks[0], ticks[-1], start, end, ticks, False)
+        return Axis(low, high, start, end, ticks, False)
+    return Axis(ticks[0], ticks[-1], start, end, ticks, False)
 
 
 def _round_step(rough: float) -> float:
@@ -110,7 +111,7 @@ def _round_step(rough: float) -> float:
     return next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= rough * 0.999)
 
 
-def _tick_text(value: float, axis: _Axis) -> str:
+def _tick_text(value: float, axis: Axis) -> str:
     if axis.logarithmic:
         exponent = round(math.log10(value))
         if -3 <= exponent <= 3:
@@ -122,7 +123,7 @@ def _tick_text(value: float, axis: _Axis) -> str:
     return f"{value:.6g}".replace("-", "−")
 
 
-def _grid(x_axis: _Axis, y_axis: _Axis) -> list[str]:
+def _grid(x_axis: Axis, y_axis: Axis) -> list[str]:
     left, right, bottom = x_axis.start, x_axis.end, y_axis.start
     parts = ['<g stroke="#e4e6ea">']
     for tick in y_axis.ticks:
@@ -141,7 +142,7 @@ def _grid(x_axis: _Axis, y_axis: _Axis) -> list[str]:
     return [*parts, "</g>"]
 
 
-def _words(title: str, x_label: str, y_label: str, x_axis: _Axis, y_axis: _Axis, height: int) -> list[str]:
+def _words(title: str, x_label: str, y_label: str, x_axis: Axis, y_axis: Axis, height: int) -> list[str]:
     parts = []
     if title:
         parts.append(f'<text x="{x_axis.start:.1f}" y="24" font-size="15" font-weight="600">{escape(title)}</text>')
@@ -156,7 +157,7 @@ def _words(title: str, x_label: str, y_label: str, x_axis: _Axis, y_axis: _Axis,
     return parts
 
 
-def _line(line: Series, colour: str, x_axis: _Axis, y_axis: _Axis) -> str:
+def _line(line: Series, colour: str, x_axis: Axis, y_axis: Axis) -> str:
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(x_axis.pixel(line.x), y_axis.pixel(line.y), strict=True))
     dashes = ' stroke-dasharray="6 4"' if line.dashed else ""
     return (
@@ -164,7 +165,7 @@ def _line(line: Series, colour: str, x_axis: _Axis, y_axis: _Axis) -> str:
     )
 
 
-def _legend(series: Sequence[Series], x_axis: _Axis, y_axis: _Axis) -> list[str]:
+def _legend(series: Sequence[Series], x_axis: Axis, y_axis: Axis) -> list[str]:
     """Names in the emptiest corner, on a pale ground; none for a single line."""
     if len(series) < 2:
         return []
@@ -188,8 +189,8 @@ def _legend(series: Sequence[Series], x_axis: _Axis, y_axis: _Axis) -> list[str]
 
 def _points_inside(
     series: Sequence[Series],
-    x_axis: _Axis,
-    y_axis: _Axis,
+    x_axis: Axis,
+    y_axis: Axis,
     corner: tuple[float, float],
     size: tuple[float, float],
 ) -> int:

@@ -89,20 +89,6 @@ def project(
 
 
 @njit(cache=True, fastmath=FAST)
-def lower_product(matrix: np.ndarray, first: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
-    """y += A x of a symmetric A of which the lower half from column first[i] on is read."""
-    for i in range(x.shape[0]):
-        begin = first[i]
-        row, source, target = matrix[i, begin:i], x[begin:i], y[begin:i]
-        xi = x[i]
-        total = matrix[i, i] * xi
-        for t in range(i - begin):
-            total += row[t] * source[t]
-            target[t] += row[t] * xi
-        y[i] += total
-
-
-@njit(cache=True, fastmath=FAST)
 def assemble(
     segments: np.ndarray,
     mass: np.ndarray,
