@@ -1,11 +1,18 @@
 """Packed dense kernels against NumPy."""
 
+import importlib
+import pkgutil
+from pathlib import Path
+
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
+import softrig
 from softrig.models.kernels.dense import lower_matvec, packed_cholesky, packed_cholesky_solve, packed_matvec
 from softrig.numerics.symmetric_tensors import pack
 
+ROOT = Path(__file__).parent.parent
 SIZES = range(1, 41)
 
 
@@ -69,3 +76,44 @@ def test_packed_cholesky_refuses_what_is_not_definite(size, spoil):
     else:
         a[-1, 0] = a[0, -1] = np.nan
     assert not packed_cholesky(pack(a), np.empty(size * (size + 1) // 2), size)
+
+
+def compiled_functions() -> list[Dispatcher]:
+    """All functions of the package that are compiled."""
+    found: dict[int, Dispatcher] = {}
+    for module in pkgutil.walk_packages(softrig.__path__, "softrig."):
+        source = Path(ROOT / "src" / Path(*module.name.split("."))).with_suffix(".py")
+        if source.exists() and "njit" in source.read_text():
+            for value in vars(importlib.import_module(module.name)).values():
+                if isinstance(value, Dispatcher):
+                    found[id(value)] = value
+    return list(found.values())
+
+
+def callees(function: Dispatcher) -> list[Dispatcher]:
+    scope = function.py_func.__globals__
+    named = [scope.get(name) for name in function.py_func.__code__.co_names]
+    return [each for each in named if isinstance(each, Dispatcher)]
+
+
+def reassociates(function: Dispatcher) -> bool:
+    return bool(function.targetoptions.get("fastmath")) or any(reassociates(each) for each in callees(function))
+
+
+def test_what_sums_in_any_order_is_part_of_its_caller():
+    """Left a function of its own, it is optimised twice, and which of the two runs depends on what was compiled before.
+
+    Then the first run on a machine would differ in the last digit from all later ones.
+    """
+    functions = compiled_functions()
+    assert len(functions) > 100
+    loose = {
+        f"{each.py_func.__module__}.{each.py_func.__name__}"
+        for function in functions
+        for each in callees(function)
+        if function.py_func.__module__.startswith("softrig.models.kernels.")
+        and reassociates(each)
+        and not each.targetoptions.get("forceinline")
+        and each.targetoptions.get("inline") != "always"
+    }
+    assert loose == set()

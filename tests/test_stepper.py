@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -436,6 +437,20 @@ def test_snapshots_restore_to_the_last_bit(map_of):
         np.testing.assert_array_equal(shown, runs[0][0])
         for one, two in zip(end, runs[0][1], strict=True):
             np.testing.assert_array_equal(one, two)
+
+
+def test_a_copy_goes_on_by_itself():
+    model = bar_model(poses=3)
+    stepper = Stepper(model)
+    z, zd, zdd, state = moment(model, stepper)
+    put(stepper, state)
+    stepper.step(z, zd, zdd)
+    other, before = copy.deepcopy(stepper), stepper.q.copy()
+    other.step(z, zd, zdd)
+    np.testing.assert_array_equal(stepper.q, before)
+    assert np.abs(other.q - before).max() > 1e-9
+    stepper.step(z, zd, zdd)
+    np.testing.assert_array_equal(other.q, stepper.q)
 
 
 @pytest.mark.parametrize("law", ["stvk", "neo-hookean", "stable-neo-hookean", "corotational"])

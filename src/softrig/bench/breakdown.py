@@ -8,28 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from softrig.machine import Timing, timed
 from softrig.models.kernels.pose_space_gyro import gyroscopic
+from softrig.models.kernels.pose_space_packed import StepTables
 from softrig.models.kernels.pose_space_pose import gyroscopic_rates, loads
 from softrig.models.kernels.pose_space_step import step as compiled_step
 from softrig.models.kernels.pose_space_sums import assemble, cholesky, cholesky_solve, project
-from softrig.models.kernels.pose_space_tables import (
-    EXTERNAL,
-    FIRST,
-    FORCE,
-    SECOND,
-    Carriers,
-    Gyro,
-    Memory,
-    Projection,
-    Sums,
-    X,
-)
+from softrig.models.kernels.pose_space_tables import EXTERNAL, FIRST, FORCE, SECOND, X
 from softrig.models.stepper import Stepper
 from softrig.pipeline.timing import moving_carriers
 
@@ -87,28 +76,27 @@ def breakdown(stepper: Stepper, *, repeats: int = REPEATS) -> Breakdown:
 
     whole = along(stepper.step)
     # The step's own tables; nobody else has a use for them.
-    carriers, _, sums, gyro, inertia, _, _, _ = stepper._fixed_arguments
-    memory, arguments = stepper._memory, stepper._arguments
+    memory, packed = stepper._memory, stepper._packed
     count = len(memory.pose)
 
     def bare(z: np.ndarray, zd: np.ndarray, zdd: np.ndarray) -> None:
         stepper._checked(zd), stepper._checked(zdd)
-        _nothing(stepper._checked(z), zd[:count], zdd[:count], False, *arguments)
+        _nothing(stepper._checked(z), zd[:count], zdd[:count], False, packed)
 
     def prepared(z: np.ndarray, zd: np.ndarray, zdd: np.ndarray) -> None:
         stepper._checked(zd), stepper._checked(zdd)
-        compiled_step(stepper._checked(z), zd[:count], zdd[:count], False, *arguments)
+        compiled_step(stepper._checked(z), zd[:count], zdd[:count], False, packed)
 
-    def part(function: Callable[..., None], *tables: Any) -> Timing:
-        each = timed(lambda: function(INNER, *tables), repeats=repeats)
+    def part(function: Callable[..., None], *moment: np.ndarray) -> Timing:
+        each = timed(lambda: function(INNER, *moment, packed), repeats=repeats)
         return Timing(each.least / INNER, each.median / INNER, each.p99 / INNER, INNER * each.calls)
 
     call, ready = along(bare), along(prepared)
     moment = [np.ascontiguousarray(value[:count]) for value in moments[len(moments) // 2]]
-    loaded = part(_loads, *moment, *carriers, *inertia, *memory)
-    turning = part(_turning, *gyro, *memory)
+    loaded = part(_loads, *moment)
+    turning = part(_turning)
     inertial = Timing(loaded.least + turning.least, loaded.median + turning.median, loaded.p99 + turning.p99, repeats)
-    integration = part(_integration, *sums, *memory)
+    integration = part(_integration)
     pose = model.clips[0].sample(0.1)[0] if model.clips else model.rig.parameters.rest
     out = stepper.surface(pose)
     return Breakdown(
@@ -123,19 +111,14 @@ def breakdown(stepper: Stepper, *, repeats: int = REPEATS) -> Breakdown:
     )
 
 
-_CARRIERS, _GYRO, _SUMS = len(Carriers._fields), len(Gyro._fields), len(Sums._fields)
-_PROJECTED = _CARRIERS + len(Projection._fields)
-
-
 @njit(cache=True)
-def _nothing(z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, moving: bool, *tables: Any) -> None:
+def _nothing(z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, moving: bool, tables: StepTables) -> None:
     pass
 
 
 @njit(cache=True)
-def _loads(times: int, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, *tables: Any) -> None:
-    carriers, inertia = Carriers(*tables[:_CARRIERS]), Projection(*tables[_CARRIERS:_PROJECTED])
-    m = Memory(*tables[_PROJECTED:])
+def _loads(times: int, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, tables: StepTables) -> None:
+    carriers, inertia, m = tables.carriers, tables.inertia, tables.memory
     force = m.vectors[EXTERNAL]
     for _ in range(times):
         loads(
@@ -182,8 +165,8 @@ def _loads(times: int, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, *tables: 
 
 
 @njit(cache=True)
-def _turning(times: int, *tables: Any) -> None:
-    gyro, m = Gyro(*tables[:_GYRO]), Memory(*tables[_GYRO:])
+def _turning(times: int, tables: StepTables) -> None:
+    gyro, m = tables.gyro, tables.memory
     x, v, force = m.vectors[X], m.vectors[FIRST], m.vectors[FORCE]
     for _ in range(times):
         for i in range(force.shape[0]):
@@ -192,8 +175,8 @@ def _turning(times: int, *tables: Any) -> None:
 
 
 @njit(cache=True)
-def _integration(times: int, *tables: Any) -> None:
-    sums, m = Sums(*tables[:_SUMS]), Memory(*tables[_SUMS:])
+def _integration(times: int, tables: StepTables) -> None:
+    sums, m = tables.sums, tables.memory
     r, right = m.state.shape[1], m.vectors[SECOND]
     for _ in range(times):
         for i in range(r):

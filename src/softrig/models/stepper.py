@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from softrig.errors import InputError, require_finite, require_indices, require_
 from softrig.models.kernels import pose_space_chunks
 from softrig.models.kernels import pose_space_layout as layout
 from softrig.models.kernels import pose_space_tables as tables
+from softrig.models.kernels.pose_space_packed import step_tables
 from softrig.models.kernels.pose_space_pose import rest_positions
 from softrig.models.kernels.pose_space_prepare import place
 from softrig.models.kernels.pose_space_shapes import local_displacements, turn_vectors
-from softrig.models.kernels.pose_space_step import step, step_arguments
+from softrig.models.kernels.pose_space_step import step
 from softrig.models.pose_drive import observed_vertices, pose_drive
 from softrig.models.pose_settling import settled_modes
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
@@ -101,8 +102,8 @@ class Stepper:
         self._carriers = layout.carriers(model, observed_vertices(model), vertices)
         projections = layout.projection(model.inertia, runs), layout.projection(model.wind, runs)
         self._memory = layout.memory(model, self._chunks, self._sums, gyro, self._carriers, bones, self._drive.size)
-        self._fixed_arguments = (self._carriers, bones, self._sums, gyro, *projections, self._chunks, self._rows)
-        self._arguments = step_arguments(*self._fixed_arguments, self._memory)
+        self._fixed_tables = (self._carriers, bones, self._sums, gyro, *projections, self._chunks, self._rows)
+        self._packed = step_tables(*self._fixed_tables, self._memory)
         self._surface = Surface(model, rig or model.rig, self._rows, self._memory)
         settings, switches = self._memory.settings, self._memory.switches
         settings[tables.STEP] = require_step(1.0 / rate)
@@ -120,6 +121,13 @@ class Stepper:
         self.sag_free = sag_free
         self._factors = np.zeros((2, len(model.shapes) * model.mode_count))
         self.place(self.carriers(model.rig.parameters.rest))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_packed"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._packed = step_tables(*self._fixed_tables, self._memory)  # of the copy's own arrays
 
     # Settings
 
@@ -309,7 +317,7 @@ class Stepper:
 
     def step(self, z: np.ndarray, zdot: np.ndarray, zddot: np.ndarray) -> None:
         """One step of 1/rate seconds that ends at carrier values z (Z,) with rates zdot, 1/s, and zddot, 1/s²."""
-        step(self._taken(z), self._checked(zdot), self._checked(zddot), True, *self._arguments)
+        step(self._taken(z), self._checked(zdot), self._checked(zddot), True, self._packed)
 
     def _checked(self, z: np.ndarray) -> np.ndarray:
         """The carrier values that the compiled step reads: all but the weights of the stiffness map."""
@@ -335,7 +343,7 @@ class Stepper:
         """
         z = self._taken(z)
         still = np.zeros_like(z)
-        step(z, still, still, False, *self._arguments)
+        step(z, still, still, False, self._packed)
         return settled_modes(self._sums, self._chunks, self._memory, iterations)
 
     def point_loads(self, vertices: np.ndarray, forces: np.ndarray) -> None:
@@ -350,7 +358,7 @@ class Stepper:
                 load_forces=np.zeros((room, 3)),
                 load_rotations=np.zeros((room, 9)),
             )
-            self._arguments = step_arguments(*self._fixed_arguments, self._memory)
+            self._packed = step_tables(*self._fixed_tables, self._memory)
         self._memory.load_vertices[: len(vertices)] = vertices
         self._memory.load_forces[: len(vertices)] = forces
         self._memory.switches[tables.LOADS] = len(vertices)

@@ -6,10 +6,14 @@ import numpy as np
 from numba import njit
 
 FAST = {"reassoc", "contract", "nsz", "arcp"}
-"""Lets sums vectorise, and unlike full fast maths keeps NaN and infinity meaningful."""
+"""Lets sums vectorise, and unlike full fast maths keeps NaN and infinity meaningful.
+
+A function that is called by compiled code and sums so is also `forceinline`: else it exists twice in a process that
+compiles, optimised alone and within its caller, and the first run would differ in the last digit from later ones.
+"""
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def packed_matvec(packed: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
     """y = A x."""
     start = 0
@@ -24,7 +28,7 @@ def packed_matvec(packed: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
         start += i + 1
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def lower_matvec(lower: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
     """y = A x for a symmetric A of which only the lower half of the square array is read.
 
@@ -61,7 +65,7 @@ def lower_matvec(lower: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
         y[i] = total
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def packed_cholesky(packed: np.ndarray, factor: np.ndarray, size: int) -> bool:
     """Write L of A = L Lᵀ into `factor` (packed; the diagonal holds 1/L[i,i]). False if A is not positive definite.
 
@@ -90,7 +94,7 @@ def packed_cholesky(packed: np.ndarray, factor: np.ndarray, size: int) -> bool:
     return True
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def packed_cholesky_solve(factor: np.ndarray, x: np.ndarray) -> None:
     """Solve L Lᵀ x = b in place, `factor` from `packed_cholesky`."""
     size = x.shape[0]

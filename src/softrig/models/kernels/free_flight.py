@@ -97,7 +97,7 @@ def _angular_velocity(inverse: np.ndarray, h: np.ndarray, v: np.ndarray, ell: np
     _dot(inverse, remaining, omega)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _imbalance(
     coefficients: np.ndarray,
     products: np.ndarray,
@@ -152,7 +152,7 @@ def _imbalance(
     return scale
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _solve_system(
     mass: np.ndarray,
     stiffness: np.ndarray,
@@ -219,7 +219,7 @@ def balance(
     return solved
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def step(
     coefficients: np.ndarray,
     products: np.ndarray,

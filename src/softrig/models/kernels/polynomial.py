@@ -37,7 +37,7 @@ def memory_size(r: int) -> int:
     return SETTINGS + 9 * r + 6 * s
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def stiffness_parts(coefficients: np.ndarray, q: np.ndarray, scratch: np.ndarray) -> None:
     """Write monomials | K₁ | K₂ (s each) into `scratch`."""
     r = q.shape[0]
@@ -62,7 +62,7 @@ def stiffness_parts(coefficients: np.ndarray, q: np.ndarray, scratch: np.ndarray
     lower_matvec(quartic, monomials, scratch[2 * s : 3 * s])
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def evaluate(
     coefficients: np.ndarray, q: np.ndarray, force: np.ndarray, stiffness: np.ndarray, scratch: np.ndarray
 ) -> None:
@@ -95,7 +95,7 @@ def energy(coefficients: np.ndarray, q: np.ndarray, scratch: np.ndarray) -> floa
     return 0.5 * total
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def _solve_definite(system: np.ndarray, mass: np.ndarray, factor: np.ndarray, x: np.ndarray, a1: float) -> bool:
     """Solve in place by Cholesky; where that fails, add growing multiples of the mass. True if it had to."""
     r = x.shape[0]
@@ -122,7 +122,7 @@ def _all_finite(x: np.ndarray) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def step(coefficients: np.ndarray, memory: np.ndarray, counters: np.ndarray, r: int, iterations: int) -> None:
     """One implicit step (StVK05 App. C) under the force held in `memory`.
 

@@ -102,7 +102,7 @@ _EMBEDDING = _RUNS + len(BoneRuns._fields)
 _END = _EMBEDDING + len(Embedding._fields)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def move_tets(*tables: Any) -> None:
     """Write u of the tet vertices that carry the surface; `tables`: fields of `Motion` and of their `BoneRuns`."""
     motion, bones = Motion(*tables[:_BONES]), BoneRuns(*tables[_BONES:_TREE])
@@ -132,7 +132,7 @@ def move_tets(*tables: Any) -> None:
     turn_moves(motion.mixed, motion.local, motion.moves)
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def local_moves(
     starts: np.ndarray,
     columns: np.ndarray,
@@ -190,7 +190,7 @@ def drawn_poses(basis: np.ndarray) -> tuple[int, int]:
     return first, last
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, forceinline=True, fastmath=FAST, error_model="numpy")
 def turn_moves(mixed: np.ndarray, local: np.ndarray, moves: np.ndarray) -> None:
     """Write `moves`, flat (d + 1, 4), after the first: vectors (3, d) turned by quaternions (4, ≥ d) of any length."""
     x, y, z, w = mixed[0], mixed[1], mixed[2], mixed[3]
@@ -239,7 +239,7 @@ def draw_skin(p: np.ndarray, out: np.ndarray, *tables: Any) -> None:
         embed(room[3], room[4], room[5], moves, nodes, weights, embedding.vertices[low:high], out)
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def morph(
     count: int,
     x: np.ndarray,
@@ -273,7 +273,7 @@ def morph(
     return moving
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def _add(weight: np.float32, source: np.ndarray, target: np.ndarray) -> None:
     for t in range(source.shape[0]):
         target[t] += weight * source[t]

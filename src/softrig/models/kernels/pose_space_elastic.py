@@ -26,7 +26,7 @@ STRAINED = 0.05
 """A part of the tets whose strain has changed by more than this has its stiffness made anew."""
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def elasticity(
     chunks: Chunks,
     sums: Sums,
@@ -121,7 +121,7 @@ def elasticity(
     segment_product(sums.segments, correction, x, force)
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def strain_square(width: int, moves: np.ndarray, then: np.ndarray, gradients: np.ndarray) -> float:
     """max ‖F − F_then‖² over eight tets with edges moved by `moves` and `then`; all flat (9, LANES)."""
     most = 0.0

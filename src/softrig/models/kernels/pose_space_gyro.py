@@ -11,7 +11,7 @@ from softrig.models.kernels.dense import FAST
 from softrig.models.kernels.vectors import load, load_four, plus_product, spread, store, widened
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def gyroscopic(
     segments: np.ndarray,
     starts: np.ndarray,
@@ -97,7 +97,7 @@ def _plus_three(total: Any, factors: tuple[float, float, float], one: Any, two: 
     return plus_product(total, spread(factors[2]), three)
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def _subtract_product(
     segments: np.ndarray,
     spin: np.ndarray,

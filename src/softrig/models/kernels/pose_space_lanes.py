@@ -13,7 +13,7 @@ from numba import njit
 from softrig.models.kernels.dense import FAST
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def stvk_lanes(
     lanes: int,
     moves: np.ndarray,
@@ -144,7 +144,7 @@ def stvk_lanes(
         hessian[352 + t] = both * q22 * q22 + m * n22 * c22 + t22
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def stable_neo_hookean_lanes(
     lanes: int,
     moves: np.ndarray,
@@ -282,7 +282,7 @@ def stable_neo_hookean_lanes(
         hessian[352 + t] = lambda_ * k22 * k22 + m * n22
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, forceinline=True, fastmath=FAST, error_model="numpy")
 def rest_lanes(
     lanes: int,
     edges: np.ndarray,

@@ -62,7 +62,7 @@ def mixing_weights(z: np.ndarray, w: np.ndarray, positive: np.ndarray, basis: np
         basis[:] = w
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def reduced_mass(
     terms: np.ndarray, segments: np.ndarray, basis: np.ndarray, mass: np.ndarray, upsilon: np.ndarray, pairs: np.ndarray
 ) -> None:
@@ -130,7 +130,7 @@ def rest_positions(
         x[k, 0], x[k, 1], x[k, 2] = x0, x1, x2
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def bind_positions(points: np.ndarray, w: np.ndarray, corrections: np.ndarray, out: np.ndarray) -> None:
     """out (3, ≥ k) = points (3, k) + Σ_i w_i corrections[i]."""
     for i in range(3):
@@ -189,7 +189,7 @@ def vertex_rotations(
         rotations[k, 6], rotations[k, 7], rotations[k, 8] = sx * z - sy * w, sy * z + sx * w, 1.0 - sx * x - sy * y
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def rest_tets(
     corners: np.ndarray,
     neutral: np.ndarray,
@@ -227,7 +227,7 @@ def rest_tets(
                 gradients[c, LANES * k + t] = B[k]
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, forceinline=True, fastmath=FAST, error_model="numpy")
 def materials(
     positive: np.ndarray,
     weights: np.ndarray,

@@ -35,7 +35,7 @@ from softrig.models.kernels.pose_space_tables import (
 )
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def place(
     z: np.ndarray,
     skin: bool,

@@ -19,7 +19,7 @@ NEGLIGIBLE = 1e-6
 """Poses of smaller weight are left out of the basis."""
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def edge_rows(
     lanes: int,
     shapes: np.ndarray,
@@ -58,7 +58,7 @@ def edge_rows(
             row[64 + t] = R[264 + t] * x3 + R[272 + t] * y3 + R[280 + t] * z3 - base
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def mix(shapes: np.ndarray, active: np.ndarray, weights: np.ndarray, mixed: np.ndarray) -> None:
     """mixed (12·LANES,) = Σ_i weights[i] shapes[active[i]], four poses at a time; `shapes` flat (poses, 12·LANES)."""
     for i in range(0, active.shape[0], 4):
@@ -91,7 +91,7 @@ def active_poses(weights: np.ndarray, active: np.ndarray, chosen: np.ndarray) ->
     return count
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def edge_moves(rows: np.ndarray, columns: np.ndarray, x: np.ndarray, moves: np.ndarray) -> None:
     """Write moves (9·LANES,) = Σ_k x[columns[k]] rows[k]; `rows` flat (≥ columns, 9·LANES)."""
     for t in range(EDGES):
@@ -103,7 +103,7 @@ def edge_moves(rows: np.ndarray, columns: np.ndarray, x: np.ndarray, moves: np.n
             moves[t] += factor * row[t]
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def add_force(rows: np.ndarray, columns: np.ndarray, force: np.ndarray, total: np.ndarray) -> None:
     """total[columns[k]] += rows[k] · force (9·LANES,)."""
     for k in range(columns.shape[0]):
@@ -114,7 +114,7 @@ def add_force(rows: np.ndarray, columns: np.ndarray, force: np.ndarray, total: n
         total[columns[k]] += sum_
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def hessian_times_rows(lanes: int, h: np.ndarray, rows: np.ndarray, columns: int, product: np.ndarray) -> None:
     """product[k] = H rows[k], flat: `h` (45, LANES) the lower half, `rows` and `product` (columns, 9, LANES).
 
@@ -227,7 +227,7 @@ def hessian_times_rows(lanes: int, h: np.ndarray, rows: np.ndarray, columns: int
             )
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def add_stiffness(product: np.ndarray, rows: np.ndarray, columns: int, local: np.ndarray) -> None:
     """local[i, j] += product[i] · rows[j] for j ≤ i; `product` and `rows` flat (≥ columns + 3, 9·LANES).
 

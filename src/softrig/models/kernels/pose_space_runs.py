@@ -121,7 +121,7 @@ def _one_side(bones: np.ndarray, quaternions: np.ndarray) -> bool:
     return True
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, forceinline=True, fastmath=FAST, error_model="numpy")
 def rotations_of(mixed: np.ndarray, rotations: np.ndarray) -> None:
     """Write the matrices (9, k), row by row, of quaternions (4, ≥ k) of any length but zero."""
     x, y, z, w = mixed[0], mixed[1], mixed[2], mixed[3]

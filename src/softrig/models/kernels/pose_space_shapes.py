@@ -47,7 +47,7 @@ def local_displacements(
             at += width
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def _row_product(high: np.ndarray, low: np.ndarray, factors: np.ndarray) -> float:
     total, one, two = 0.0, factors[0], factors[1]
     for t in range(high.shape[0]):

@@ -8,13 +8,12 @@ quantities, (a₁ + a₄α) M̂ + (1 + a₄β) K̂ times Υ Δq equals the unsca
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from softrig.models.kernels.pose_space_elastic import elasticity
 from softrig.models.kernels.pose_space_gyro import gyroscopic
+from softrig.models.kernels.pose_space_packed import StepTables
 from softrig.models.kernels.pose_space_prepare import prepare
 from softrig.models.kernels.pose_space_shapes import within
 from softrig.models.kernels.pose_space_sums import (
@@ -45,12 +44,10 @@ from softrig.models.kernels.pose_space_tables import (
     STEP,
     STEPS,
     TOLERANCE,
-    BoneRuns,
     Carriers,
     Chunks,
     Gyro,
     Memory,
-    Projection,
     Rows,
     Sums,
     X,
@@ -63,51 +60,23 @@ NONE = -2
 SUBSTEPS = 4
 """A step that has no sound result is redone as 2, then as this many."""
 
-# Where each table begins among the arguments of `step`.
-_BONES = len(Carriers._fields)
-_SUMS = _BONES + len(BoneRuns._fields)
-_GYRO = _SUMS + len(Sums._fields)
-_INERTIA = _GYRO + len(Gyro._fields)
-_WIND = _INERTIA + len(Projection._fields)
-_CHUNKS = _WIND + len(Projection._fields)
-_ROWS = _CHUNKS + len(Chunks._fields)
-_MEMORY = _ROWS + len(Rows._fields)
-_END = _MEMORY + len(Memory._fields)
-
-
-def step_arguments(
-    carriers: Carriers,
-    bones: BoneRuns,
-    sums: Sums,
-    gyro: Gyro,
-    inertia: Projection,
-    wind: Projection,
-    chunks: Chunks,
-    rows: Rows,
-    memory: Memory,
-) -> tuple[Any, ...]:
-    """The tables as `step` takes them: one by one, because tuples of arrays cost Numba three times as much a call."""
-    return (*carriers, *bones, *sums, *gyro, *inertia, *wind, *chunks, *rows, *memory)
-
 
 @njit(cache=True)
-def step(z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, moving: bool, *tables: Any) -> None:
-    """One step that ends at carrier values z with rates zd and zdd; `tables` from `step_arguments`.
+def step(z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, moving: bool, tables: StepTables) -> None:
+    """One step that ends at carrier values z with rates zd and zdd.
 
     Not `moving`: only what depends on the pose is made ready. A step that has no sound result is redone as 2, then as
     4; failing that the modes decay by half.
     """
-    carriers, bones = Carriers(*tables[:_BONES]), BoneRuns(*tables[_BONES:_SUMS])
-    sums, gyro = Sums(*tables[_SUMS:_GYRO]), Gyro(*tables[_GYRO:_INERTIA])
-    inertia, wind = Projection(*tables[_INERTIA:_WIND]), Projection(*tables[_WIND:_CHUNKS])
-    chunks, rows = Chunks(*tables[_CHUNKS:_ROWS]), Rows(*tables[_ROWS:_MEMORY])
-    memory = Memory(*tables[_MEMORY:_END])
+    carriers, bones, sums, gyro, memory = tables.carriers, tables.bones, tables.sums, tables.gyro, tables.memory
+    inertia, wind, chunks, rows = tables.inertia, tables.wind, tables.chunks, tables.rows
     prepare(carriers, bones, sums, inertia, wind, chunks, rows, memory, z, zd, zdd)
     if not moving:
         return
     memory.counters[STEPS] += 1
     state, backup = memory.state, memory.vectors[BACKUP : BACKUP + 3]
-    parts, done, sound, fresh = 1, 0, True, True
+    parts, done, sound = 1, 0, True
+    fresh = done == 0  # a plain True would have the compiler make all of `elasticity` twice
     while done < parts:
         sound = attempt(carriers, sums, gyro, chunks, rows, memory, memory.settings[STEP] / parts, fresh)
         fresh = memory.switches[KEPT] == 0

@@ -11,7 +11,7 @@ _DEFINITE = 1e-14
 """A pivot must keep more than this of its diagonal entry."""
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def weighted_sum(terms: np.ndarray, weights: np.ndarray, total: np.ndarray) -> None:
     """total (k,) = Σ_i weights[i] terms[i], four at a time; fours of weight zero are not read."""
     for t in range(total.shape[0]):
@@ -30,7 +30,7 @@ def weighted_sum(terms: np.ndarray, weights: np.ndarray, total: np.ndarray) -> N
                 total[t] += w * term[t]
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def segment_product(segments: np.ndarray, entries: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
     """y += A x of a symmetric A stored by segments."""
     for s in range(segments.shape[0]):
@@ -46,7 +46,7 @@ def segment_product(segments: np.ndarray, entries: np.ndarray, x: np.ndarray, y:
         y[i] += total
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def add_segments(segments: np.ndarray, entries: np.ndarray, factor: float, matrix: np.ndarray) -> None:
     """The lower half of `matrix` += factor · A."""
     for s in range(segments.shape[0]):
@@ -56,7 +56,7 @@ def add_segments(segments: np.ndarray, entries: np.ndarray, factor: float, matri
             row[t] += factor * part[t]
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def project(
     modes: np.ndarray,
     starts: np.ndarray,
@@ -88,7 +88,7 @@ def project(
             at += width
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def assemble(
     segments: np.ndarray,
     mass: np.ndarray,
@@ -105,7 +105,7 @@ def assemble(
     add_segments(segments, mass, mass_factor, system)
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def cholesky(matrix: np.ndarray, first: np.ndarray, size: int) -> bool:
     """Overwrite the lower half of a symmetric matrix by L of A = L Lᵀ; the diagonal holds 1/L[i, i].
 
@@ -143,7 +143,7 @@ def cholesky(matrix: np.ndarray, first: np.ndarray, size: int) -> bool:
     return True
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def _diagonal_block(r0: np.ndarray, r1: np.ndarray, r2: np.ndarray, r3: np.ndarray, j: int, count: int) -> bool:
     """Finish `count` rows whose entries before column j are done."""
     s00 = s10 = s11 = s20 = s21 = s22 = s30 = s31 = s32 = s33 = 0.0
@@ -188,7 +188,7 @@ def _diagonal_block(r0: np.ndarray, r1: np.ndarray, r2: np.ndarray, r3: np.ndarr
     return True
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, forceinline=True, fastmath=FAST)
 def cholesky_solve(matrix: np.ndarray, first: np.ndarray, x: np.ndarray) -> None:
     """Solve L Lᵀ x = b in place, `matrix` from `cholesky`."""
     size = x.shape[0]
