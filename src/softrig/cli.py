@@ -385,12 +385,12 @@ def view(
 ) -> None:
     """Open the live viewer: play, pull, tune, paint, build, look inside, take away."""
     from softrig.console import stages
-    from softrig.viewer.opening import ENDINGS
+    from softrig.io.blender_files import ENDINGS as THROUGH_BLENDER
     from softrig.viewer.view import Prepared, reach
 
-    # What cannot be shown is said at once, before a word about compiling. Other files are read by another program.
-    through_others = Path(file).is_file() and Path(file).suffix.lower() not in ENDINGS
-    with stages() if through_others else nullcontext() as work, work.stage("Reading") if work else nullcontext():
+    # What cannot be shown is said at once, before a word about compiling. What another program reads takes a while.
+    slowly = Path(file).is_file() and Path(file).suffix.lower() in THROUGH_BLENDER
+    with stages() if slowly else nullcontext() as work, work.stage("Reading") if work else nullcontext():
         prepared = Prepared(file, project=project, clip=clip, host=host, port=port, up=up)
     with stages() as work, work.stage("Opening (compiles the first time)"):
         viewer = prepared.open()
