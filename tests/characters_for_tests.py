@@ -15,11 +15,11 @@ RINGS, SIDES = 25, 16
 LENGTH, RADIUS = 0.8, 0.09
 
 
-def tube() -> tuple[np.ndarray, np.ndarray]:
-    """A closed tube along x from 0 to `LENGTH`, a little thicker in the middle."""
+def tube(swell: float = 0.25) -> tuple[np.ndarray, np.ndarray]:
+    """A closed tube along x from 0 to `LENGTH`, thicker in the middle by the share `swell`."""
     x = np.linspace(0.0, LENGTH, RINGS)
     angles = 2.0 * np.pi * np.arange(SIDES) / SIDES
-    thick = RADIUS * (1.0 + 0.25 * np.sin(np.pi * x / LENGTH))
+    thick = RADIUS * (1.0 + swell * np.sin(np.pi * x / LENGTH))
     rings = np.stack(
         [
             np.repeat(x, SIDES),

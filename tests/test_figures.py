@@ -12,12 +12,15 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from softrig.bench.record import Row
+from softrig.characters import built_in
 from softrig.cli import app
 from softrig.errors import InputError
-from softrig.figures import FIGURES, figure_line, run, run_figures
+from softrig.figures import FIGURES, clips, figure_line, run, run_figures
 from softrig.figures.chart import OURS, Line, bar_chart, line_chart
 from softrig.figures.figure import Figure, made, png_bytes, read_figures, write_index
 from softrig.figures.sheet import Panel, sheet, spelt
+from softrig.simulation import Bake
+from softrig.simulation.baking import BakeReport
 
 BLUE = tuple(int(OURS[k : k + 2], 16) for k in (1, 3, 5))
 
@@ -110,11 +113,11 @@ def test_the_command_lists_makes_and_refuses(tmp_path: Path, monkeypatch: pytest
     listed = CliRunner().invoke(app, ["figures", "--list"])
     assert listed.exit_code == 0
     assert all(name in listed.stdout for name in FIGURES)
-    assert all(figure_line(name).startswith(("PSSD Fig. ", "StVK05 Fig. ")) for name in FIGURES)
+    assert all(figure_line(name).startswith(("Clip: ", "PSSD Fig. ", "StVK05 Fig. ")) for name in FIGURES)
     refused = CliRunner().invoke(app, ["figures", "pssd-99", "-o", str(tmp_path)])
     assert refused.exit_code != 0
     assert isinstance(refused.exception, InputError)
-    assert "no figure called pssd-99; there are pssd-4" in str(refused.exception)
+    assert "no figure called pssd-99; there are clip-gorilla-jump" in str(refused.exception)
     monkeypatch.setitem(run.FIGURES, "tiny", lambda update: small("tiny"))
     done = CliRunner().invoke(app, ["figures", "tiny", "-o", str(tmp_path)])
     assert done.exit_code == 0
@@ -130,9 +133,34 @@ def test_the_committed_page_is_what_its_records_say() -> None:
     for figure in read_figures(folder):
         assert figure.record.body() in written
         assert figure.caption in written
-        picture = folder / figure.picture
-        assert picture.stat().st_size < 250_000
+        size = (folder / figure.picture).stat().st_size
+        assert size < (1_200_000 if figure.record.name.startswith("clip-") else 250_000)
+    assert sum(path.stat().st_size for path in folder.glob("clip-*.png")) < 4_000_000
     assert {figure.record.name for figure in read_figures(folder)} == set(FIGURES)
+
+
+def test_a_clip_shows_plain_and_soft_side_by_side_and_where_the_flesh_went() -> None:
+    arm = clips.painted(built_in("arm"), {"Forearm": 0.25})
+    softness, rest = arm.maps["softness"], arm.rest_positions
+    assert softness.min() == pytest.approx(0.25)
+    assert softness.max() == pytest.approx(1.0)
+    tip = rest[:, 0] > np.quantile(rest[:, 0], 0.9)
+    assert softness[tip].max() == pytest.approx(0.25), "the hand follows the forearm"
+
+    count = 2 * clips.SUBFRAMES
+    plain = np.repeat(rest[None].astype(np.float32), count, axis=0)
+    soft = plain.copy()
+    soft[clips.SUBFRAMES :, tip, 1] += 0.05
+    report = BakeReport(60.0, {}, 0.05)
+    bake = Bake("still", np.arange(count) / 60.0, np.zeros((count, 0)), soft, plain, np.zeros((count, 0)), report)
+    scene = clips.Scene("arm", "wave", (0.25, 0.25, 1.0), (120, 90), 5e3, {})
+    first, second = (picture.astype(int) for picture in clips.drawn(scene, arm, bake))
+    half = first.shape[1] // 2
+    redness = [(picture[..., 0] - picture[..., 2]).clip(60).sum() for picture in (first, second[:, :half], second)]
+    np.testing.assert_array_equal(first[:, :half], second[:, :half])
+    assert (first[:, half:] != second[:, half:]).any()
+    assert redness[2] > redness[0]
+    assert (first[0] == 255).all()
 
 
 def test_unknown_figures_are_named(tmp_path: Path) -> None:

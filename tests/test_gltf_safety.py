@@ -56,8 +56,10 @@ def test_damaged_containers(refused):
     whole = skinned_bar().glb()
     assert "is cut off" in refused(whole[:-1])
     assert "hold no GLB header" in refused(whole[:7])
-    assert "JSON cannot be read" in refused(b"")
-    assert "neither a GLB nor JSON" in refused(b"\x89PNG\xff\xfe")
+    for foreign in (b"", b"\x89PNG\xff\xfe", b"Dear reader,"):
+        assert refused(foreign).startswith("this is no 3D character, whatever its name says; what can be read is GLB")
+    assert "neither a GLB nor JSON" in refused(b"{\xff")
+    assert "JSON cannot be read" in refused(b"{")
     assert "version 1; softrig reads version 2" in refused(whole[:4] + struct.pack("<I", 1) + whole[8:])
     assert "chunk 0 claims 4294967295 bytes" in refused(whole[:12] + b"\xff\xff\xff\xff" + whole[16:])
     assert "first chunk of the GLB is not JSON" in refused(whole[:16] + b"BIN\0" + whole[20:])

@@ -10,18 +10,22 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from characters_for_tests import bent_bar, limb
+from characters_for_tests import bent_bar, limb, tube
 from softrig.errors import InputError, ModeCountError
+from softrig.fem.material import Material
 from softrig.fidelity import trajectory_error
 from softrig.io.caches import read_npz
 from softrig.meshing.boxes import box_tets
 from softrig.models.file import load_character_model, save_model
+from softrig.models.full import FullBody
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.numerics.rotations import quaternions_from_vectors, rotation_vectors
 from softrig.pipeline.baking import bake, model_simulation
 from softrig.pipeline.build import Built, build, build_parts
+from softrig.pipeline.cache import StageCache
 from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, reduced_trajectory
 from softrig.pipeline.elasticity import mixed_elasticity
+from softrig.pipeline.flesh import make_flesh
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.rehearsal import violent_parts
 from softrig.pipeline.stiffness import (
@@ -33,7 +37,10 @@ from softrig.pipeline.stiffness import (
     stiffness_range,
 )
 from softrig.project import Project
+from softrig.rig.character import Character, Part
 from softrig.rig.clip import Clip
+from softrig.rig.deformers import CallableRig
+from softrig.rig.parameters import Parameters
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
 
@@ -260,6 +267,23 @@ def test_softness_zero_is_plain_skinning(cache: Path) -> None:
     made = model_simulation(model).bake(character.clip("shake"), 30.0, plain=True)
     assert np.array_equal(made.vertices[:, zero], made.plain[:, zero])
     assert np.abs(made.vertices - made.plain).max() > 1e-4
+
+
+def test_a_slim_body_without_bones_is_held_by_more_than_a_line() -> None:
+    """The deepest vertices of so coarse a tube all lie on its axis."""
+    points, triangles = tube(swell=0.0)
+    shift = Parameters(("shift.x",), ("m",), np.zeros(1), np.zeros(0, int))
+    rig = CallableRig(lambda p, x, _: x + p[0] * np.eye(3)[0], shift, points)
+    part = Part("tube", slice(0, len(points)), slice(0, len(triangles)))
+    clip = Clip.from_samples("still", rig.parameters, np.array([0.0, 1.0]), np.zeros((2, 1)))
+    flesh = make_flesh(
+        Character("tube", rig, None, triangles, (part,), (clip,)),
+        Project().changed(mesh={"tets": 400}),
+        StageCache(None),
+    )
+    body = FullBody(flesh.mesh, Material(young=1e4, poisson=0.4, density=1000.0), fixed=flesh.fixed)
+    body.require_anchored()
+    assert flesh.fixed.mean() < 0.15
 
 
 def test_scale_does_not_matter(built: Built) -> None:

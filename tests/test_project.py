@@ -43,6 +43,8 @@ handles = [{ name = "head", bone = "Head" }, { name = "belly", point = [0.0, 1.0
     assert project.basis.handles[1].point == (0.0, 1.0, 0.2)
     save_project(project, tmp_path / "again.toml")
     assert load_project(tmp_path / "again.toml") == project
+    save_project(project, str(tmp_path / "by name.toml"))
+    assert load_project(str(tmp_path / "by name.toml")) == project
 
 
 def test_only_differences_are_written() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import math
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ from PIL import Image
 
 from softrig.errors import EmptyMeshError, IndexRangeError, InputError, NotFiniteError
 from softrig.files import write_bytes
-from softrig.io.images import write_gif, write_png
+from softrig.io.images import animated_png, write_gif, write_png
 from softrig.render import (
     Background,
     Camera,
@@ -269,6 +270,28 @@ def test_gif_has_its_frames_and_its_duration(tmp_path) -> None:
         write_gif(path, [], fps=30.0)
     with pytest.raises(InputError):
         write_gif(path, frames(2), fps=0.0)
+
+
+def test_a_png_that_moves_has_its_frames_its_duration_and_white_paper() -> None:
+    wanted = [frame.copy() for frame in frames(7)]
+    for frame in wanted:
+        frame[:3] = 255
+    content = animated_png(wanted, fps=30.0)
+    assert content.startswith(b"\x89PNG")
+    assert content.index(b"acTL") < content.index(b"IDAT"), "who knows no animations sees the first frame"
+    total = 0.0
+    with Image.open(io.BytesIO(content)) as animation:
+        assert animation.n_frames == 7
+        assert animation.info["loop"] == 0
+        for i in range(7):
+            animation.seek(i)
+            total += animation.info["duration"]
+            shown = np.asarray(animation.convert("RGB")).astype(int)
+            assert np.abs(shown - wanted[i]).max() <= 8
+            assert (shown[:3] == 255).all()
+    assert total == pytest.approx(1e3 * 7 / 30.0, abs=0.6)
+    with pytest.raises(InputError):
+        animated_png([], fps=30.0)
 
 
 def test_png_round_trip_leaves_no_temporary_file(tmp_path) -> None:

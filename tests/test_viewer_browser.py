@@ -173,7 +173,9 @@ def test_what_is_painted_is_in_the_model_after_a_build(screen):
         if share == 0.3:
             mouse.down()
     mouse.up()
-    screen.wait("softrig.state.paint.can_undo && softrig.state.dirty")
+    screen.wait("softrig.state.paint.can_undo && softrig.state.unsaved.decisions")
+    assert not screen.page.evaluate("softrig.state.unsaved.settings"), "the paint is no setting"
+    assert screen.page.locator("[aria-controls=section-tune] em").inner_text() == ""
     assert stage.studio.painting().map().min() == pytest.approx(0.2)
     screen.page.locator("#section-build").get_by_role("button", name="Build", exact=True).click()
     screen.until(lambda: screen.viewer.runner.stage.version > version)

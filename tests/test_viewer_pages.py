@@ -40,6 +40,95 @@ def browser() -> Iterator[Any]:
         yield opened
 
 
+# Small things that newcomers meet first
+
+
+@pytest.fixture(scope="module")
+def bar(browser) -> Iterator[Screen]:
+    """A page that looks at the soft bar; its console must stay empty."""
+    with view(soft_bar()) as viewer, screen_of(browser, viewer) as screen:
+        yield screen
+        assert screen.errors == []
+
+
+def test_the_hint_for_newcomers_goes_with_the_first_pull(browser, bar):
+    with screen_of(browser, bar.viewer) as newcomer:  # in a context of its own: nothing is remembered there
+        newcomer.choose(None)
+        hint = newcomer.page.locator("#hint")
+        assert "Drag the flesh to pull it" in hint.inner_text()
+        newcomer.page.mouse.move(*newcomer.place(newcomer.in_sight(0.7)))
+        newcomer.page.mouse.down()
+        newcomer.until(lambda: not hint.is_visible())
+        newcomer.page.mouse.up()
+        newcomer.page.reload()
+        newcomer.look()
+        assert not hint.is_visible(), "it does not come back"
+        assert newcomer.errors == []
+
+
+def test_the_first_view_shows_every_pose_of_the_first_clip(bar):
+    bar.page.locator("#picture").press("Home")
+    bar.choose("wave")
+    bar.play(True)
+    box = bar.page.locator("#picture").bounding_box()
+    outside = bar.page.evaluate(
+        """async ({ x, y, width, height }) => {
+            const begun = softrig.lastFrame().time, outside = new Set();
+            while (softrig.lastFrame().time < begun + 1.2) { // longer than the clip
+                for (let v = 0; v < softrig.lastFrame().positions.length / 3; v++) {
+                    const [px, py] = softrig.project(v);
+                    if (px < x || px > x + width || py < y || py > y + height) outside.add(v);
+                }
+                await new Promise(requestAnimationFrame);
+            }
+            return [...outside];
+        }""",
+        box,
+    )
+    assert outside == []
+
+
+def test_the_main_stiffness_slider_goes_back_with_an_undo(bar):
+    bar.open("tune")
+    shown = bar.page.locator("#panel [data-key='stiffness'] output")
+    before, handle = shown.inner_text(), bar.page.locator("#panel [data-key='stiffness'] input")
+    place = handle.input_value()
+    bar.slide("stiffness", "End")
+    bar.wait("Object.values(softrig.state.settings.stiffness).every(factor => factor > 9)")
+    bar.until(lambda: shown.inner_text() == "×10.0")
+    bar.page.keyboard.press("Control+z")
+    bar.wait("Object.values(softrig.state.settings.stiffness).every(factor => factor === 1)")
+    bar.until(lambda: shown.inner_text() == before)
+    assert handle.input_value() == place
+
+
+def test_the_space_bar_after_a_click_plays_or_pauses_once_and_presses_nothing(bar):
+    for button in ("[title='Loop (L)']", ".primary", "[title='Loop (L)']"):
+        bar.page.locator(f"#transport button{button}").click()
+        bar.page.wait_for_timeout(300)
+        playing, loop = bar.page.evaluate("[softrig.state.playing, softrig.state.loop]")
+        bar.page.keyboard.press(" ")
+        bar.wait("playing => softrig.state.playing !== playing", playing)
+        bar.page.wait_for_timeout(300)  # a second press would be here by now
+        assert bar.page.evaluate("[softrig.state.playing, softrig.state.loop]") == [not playing, loop]
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_both_halves_of_the_split_view_have_a_name(browser, bar, theme):
+    with screen_of(browser, bar.viewer, color_scheme=theme) as screen:
+        names = [screen.page.get_by_text(name, exact=True) for name in ("plain skinning", "soft")]
+        assert not any(name.is_visible() for name in names)
+        screen.page.locator("#transport").get_by_role("radio", name="Split").click()
+        screen.until(lambda: all(name.is_visible() for name in names))
+        plain, soft, divider, hint = (
+            each.bounding_box() for each in (*names, screen.page.locator("#divider"), screen.page.locator("#hint"))
+        )
+        assert plain["x"] + plain["width"] < divider["x"] + divider["width"] / 2 < soft["x"]
+        assert hint["y"] + hint["height"] < min(plain["y"], soft["y"]), "nothing lies over them"
+        screen.page.locator("#transport").get_by_role("radio", name="Soft").click()
+        screen.until(lambda: not any(name.is_visible() for name in names))
+
+
 # Files that fall onto the page
 
 
@@ -55,7 +144,7 @@ def test_a_dropped_character_plays_and_a_dropped_model_is_soft(browser, tmp_path
         screen.wait("frames => softrig.frames > frames + 2", frames)
         assert len(screen.positions()) == limb().rig.vertex_count
         assert screen.page.get_by_role("button", name="Build the flesh").is_visible()
-        for wrong, words in (("bad.glb", "JSON"), ("notes.txt", "Only .softrig, .glb, .vrm")):
+        for wrong, words in (("bad.glb", "bad.glb: this is no 3D"), ("notes.txt", "notes.txt is neither a character")):
             screen.drop(tmp_path / wrong)
             screen.page.locator(".toast.error").filter(has_text=words).first.wait_for()
         assert screen.page.evaluate("softrig.hello.name") == "limb"
@@ -88,7 +177,7 @@ def test_a_region_is_marked_with_a_click_and_saved(browser, tmp_path: Path):
         screen.wait("softrig.state.handles.length === 1")
         screen.page.keyboard.press("Control+s")
         screen.until((tmp_path / "limb.toml").is_file)
-        screen.wait("!softrig.state.dirty")
+        screen.wait("!softrig.state.unsaved.decisions")
         assert [handle.name for handle in load_project(tmp_path / "limb.toml").basis.handles] == ["tip"]
         assert screen.errors == []
 

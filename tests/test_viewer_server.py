@@ -499,21 +499,22 @@ def test_a_new_model_is_swapped_in_while_a_page_looks(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "body", "status"),
+    ("name", "body", "words"),
     [
-        ("a.exe", b"x", 400),
-        ("", b"x", 400),
-        ("a.glb/../b.py", b"x", 400),
-        ("a.glb", b"no glTF at all", 400),
-        ("a.softrig", b"\xff" * 100, 400),
-        ("a.vrm", b"", 400),
+        ("a.exe", b"x", "a.exe is neither a character nor a model nor a take: .glb, .vrm, .softrig and .npz can be"),
+        ("", b"x", "This file is neither"),
+        ("a.glb/../b.py", b"x", "b.py is neither"),
+        ("a.glb", b"no glTF at all", "a.glb: this is no 3D character, whatever its name says; what can be read is GLB"),
+        ("a.softrig", b"\xff" * 100, "a.softrig: this is not a softrig model, whatever its name says; 'softrig build'"),
+        ("a.vrm", b"", "a.vrm: this is no 3D character"),
     ],
 )
-def test_files_that_are_none_are_refused_and_nothing_changes(viewer, name, body, status):
+def test_files_that_are_none_are_refused_in_a_plain_sentence_and_nothing_changes(viewer, name, body, words):
     version = viewer.runner.stage.version
     found, _, content = get(viewer, f"/upload?name={name}&token={token(viewer)}", method="POST", body=body)
-    assert found == status
-    assert b"Traceback" not in content
+    assert found == 400
+    assert content.decode().startswith(words)
+    assert content.count(b"\n") == 1
     assert viewer.runner.stage.version == version
     assert viewer.runner.is_running
 
@@ -577,7 +578,8 @@ def test_the_command_prints_the_address_and_ends_with_ctrl_c(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["bad.glb"], "bad.glb: the JSON cannot be read"),
+        (["bad.glb"], "bad.glb: this is no 3D character, whatever its name says; what can be read is GLB, VRM or glTF"),
+        (["notes.md"], "notes.md: ending .md: softrig reads .blend, .fbx, .glb, .gltf, .softrig, .usd"),
         (["missing.glb"], "missing.glb: does not exist"),
         (["missing.softrig"], "missing.softrig: there is no such file"),
         (["nobody"], "neither a file nor a built-in character called 'nobody'"),
@@ -590,7 +592,8 @@ def test_the_command_prints_the_address_and_ends_with_ctrl_c(tmp_path):
 )
 def test_the_command_says_in_one_line_what_is_wrong_before_it_compiles(tmp_path, monkeypatch, capsys, arguments, words):
     write_character_glb(limb(), tmp_path / "limb.glb")
-    (tmp_path / "bad.glb").write_text("no glTF at all")
+    for name in ("bad.glb", "notes.md"):
+        (tmp_path / name).write_text("no glTF at all")
     monkeypatch.chdir(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

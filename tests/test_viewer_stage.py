@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from characters_for_tests import limb
+from pose_models_for_tests import pose
 from softrig.errors import InputError
 from softrig.pipeline.baking import model_simulation
+from softrig.rig.clip import Clip
 from softrig.viewer.character import SoftCharacter
 from softrig.viewer.opening import Opened, opened
 from softrig.viewer.plain import PlainCharacter
@@ -165,6 +168,25 @@ def test_a_frame_tells_where_everything_is():
             made.show_what("all")
 
 
+def test_the_first_view_has_every_pose_of_the_clip_that_plays_first_in_it():
+    with stage() as made:
+        bounds, (low, high) = made.subject.geometry().bounds, decode(made.geometry())[0]["view"]
+        wave = np.concatenate([made.subject.plain_positions(pose) for pose in made.subject.clips[0].resample(60.0)[1]])
+        air = 0.01 * made.subject.size
+        assert (wave >= np.subtract(low, air)).all()
+        assert (wave <= np.add(high, air)).all()
+        assert np.ptp([low, high], axis=0).max() < 1.2 * np.ptp([*wave, *bounds], axis=0).max(), "and not much beside"
+
+
+def test_a_clip_that_travels_does_not_make_a_dot_of_the_character():
+    model = soft_bar()
+    far = pose(model.rig, root_move=(40.0, 0.0, 0.0))
+    away = Clip.from_samples("away", model.rig.parameters, np.array([0.0, 1.0]), np.stack([far, far]))
+    with stage(None, replace(model, clips=(away,))) as made:
+        bounds, size = made.subject.geometry().bounds, made.subject.size
+        np.testing.assert_allclose(decode(made.geometry())[0]["view"], [bounds[0], bounds[1] + [size, 0.0, 0.0]])
+
+
 def test_a_mode_swings_while_everything_waits():
     with stage() as made:
         frames(made, 5)
@@ -191,7 +213,7 @@ def test_hello_and_state_are_plain_json_with_everything_a_page_needs():
         assert greeting["modes"] == {"now": 24, "most": 24}
         told = json.loads(json.dumps(state(made), allow_nan=False))
         wanted = (
-            "playing speed clip clip_time loop show layer mode settings can_undo can_redo dirty paint poses handles"
+            "playing speed clip clip_time loop show layer mode settings can_undo can_redo unsaved paint poses handles"
         )
         assert set(wanted.split()) <= set(told)
         assert {"build", "jobs", "recording", "replaying", "sketch", "ground"} <= set(told)

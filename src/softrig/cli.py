@@ -385,12 +385,12 @@ def view(
 ) -> None:
     """Open the live viewer: play, pull, tune, paint, build, look inside, take away."""
     from softrig.console import stages
-    from softrig.viewer.opening import ENDINGS
+    from softrig.io.blender_files import ENDINGS as THROUGH_BLENDER
     from softrig.viewer.view import Prepared, reach
 
-    # What cannot be shown is said at once, before a word about compiling. Other files are read by another program.
-    through_others = Path(file).is_file() and Path(file).suffix.lower() not in ENDINGS
-    with stages() if through_others else nullcontext() as work, work.stage("Reading") if work else nullcontext():
+    # What cannot be shown is said at once, before a word about compiling. What another program reads takes a while.
+    slowly = Path(file).is_file() and Path(file).suffix.lower() in THROUGH_BLENDER
+    with stages() if slowly else nullcontext() as work, work.stage("Reading") if work else nullcontext():
         prepared = Prepared(file, project=project, clip=clip, host=host, port=port, up=up)
     with stages() as work, work.stage("Opening (compiles the first time)"):
         viewer = prepared.open()
@@ -443,12 +443,12 @@ def figures(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write into.")] = Path("docs/gallery"),
     listing: Annotated[bool, typer.Option("--list", help="Only say which there are.")] = False,
 ) -> None:
-    """Make the papers' figures again: a picture, its numbers (JSON) and a page of all of them (index.md)."""
+    """Make clips and the papers' figures again: pictures, their numbers (JSON) and a page of all of them (index.md)."""
     from softrig.figures import FIGURES, figure_line, run_figures
 
     if listing:
         for name in FIGURES:
-            typer.echo(f"  {name:<10} {figure_line(name)}")
+            typer.echo(f"  {name:<17} {figure_line(name)}")
         return
     for figure in run_figures(names or [], output):
         typer.echo(f"  {output / figure.name}.png")

@@ -209,8 +209,9 @@ def paper_recipe(project: Project | None = None) -> Project:
     )
 
 
-def load_project(path: Path) -> Project:
+def load_project(path: str | Path) -> Project:
     """Read a project file; what is wrong is named with its place in the file."""
+    path = Path(path)
     if path.stat().st_size > LARGEST_FILE:
         raise InputError(f"{path}: a project file of more than {LARGEST_FILE} bytes is none")
     try:
@@ -220,7 +221,7 @@ def load_project(path: Path) -> Project:
     return _checked(content, str(path))
 
 
-def save_project(project: Project, path: Path) -> None:
+def save_project(project: Project, path: str | Path) -> None:
     """Write what differs from the defaults."""
     write_bytes(path, project_toml(project).encode())
 

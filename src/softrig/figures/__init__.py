@@ -1,4 +1,4 @@
-"""`softrig figures`: the papers' figures made again, each a picture with its numbers."""
+"""`softrig figures`: short clips and the papers' figures made again, each a picture with its numbers."""
 
 from softrig.figures.run import FIGURES, figure_line, run_figures
 

@@ -1,4 +1,4 @@
-"""A figure: a picture, the numbers measured while it was made, and what one sees. Also the page of all of them."""
+"""A figure: a picture, which may move, the numbers measured while it was made, and what one sees. Also their page."""
 
 from __future__ import annotations
 
@@ -67,8 +67,21 @@ def made(
     sizes: Sizes | None = None,
 ) -> Figure:
     """A figure of a picture (h, w, 3) uint8 and rows measured on this machine."""
-    record = Record(name, title, this_machine(), tuple(rows), remark, sizes or {})
-    return Figure(record, caption, png_bytes(picture))
+    return made_of(name, title, png_bytes(picture), rows, caption, remark=remark, sizes=sizes)
+
+
+def made_of(
+    name: str,
+    title: str,
+    picture: bytes,
+    rows: Sequence[Row],
+    caption: str,
+    *,
+    remark: str = "",
+    sizes: Sizes | None = None,
+) -> Figure:
+    """As `made`, of the content of a PNG, which may move."""
+    return Figure(Record(name, title, this_machine(), tuple(rows), remark, sizes or {}), caption, picture)
 
 
 def png_bytes(picture: np.ndarray) -> bytes:
@@ -105,9 +118,9 @@ def write_index(folder: Path, order: Sequence[str]) -> Path:
     head = [
         "# Gallery",
         "",
-        "The papers' figures made again on generated bodies: a picture, what one sees, and the numbers measured "
-        "while it was made. PSSD is Xu and Barbič 2016, StVK05 is Barbič and James 2005; columns named after them "
-        "hold what they print. This page is written by `softrig figures`.",
+        "Short clips, and the papers' figures made again, all on generated bodies: a picture, what one sees, and the "
+        "numbers measured while it was made. PSSD is Xu and Barbič 2016, StVK05 is Barbič and James 2005; columns "
+        "named after them hold what they print. This page is written by `softrig figures`.",
         "",
         *(f"- [{figure.record.title}](#{figure.record.name})" for figure in found),
     ]

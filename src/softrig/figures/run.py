@@ -1,4 +1,4 @@
-"""Makes figures by name, writes picture and record of each, and the page of all."""
+"""Makes figures and clips by name, writes picture and record of each, and the page of all."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from softrig.errors import InputError, Notice
 from softrig.figures.alignment import permuted_modes, rotated_pose
 from softrig.figures.bending import modes_under_a_bend
 from softrig.figures.between import between_two_poses
+from softrig.figures.clips import arm_waves, gorilla_jumps, gorilla_walks
 from softrig.figures.coarse import full_and_coarse
 from softrig.figures.contact import contact_of_an_elbow
 from softrig.figures.derivatives import extreme_shapes, modes_and_derivatives
@@ -25,6 +26,9 @@ from softrig.figures.muscle import stiffening_muscle
 from softrig.figures.sketching import basis_from_a_sketch
 
 FIGURES: dict[str, Callable[[Update], Figure]] = {
+    "clip-gorilla-jump": gorilla_jumps,
+    "clip-gorilla-walk": gorilla_walks,
+    "clip-arm-wave": arm_waves,
     "pssd-4": modes_under_a_bend,
     "pssd-5": contact_of_an_elbow,
     "pssd-6": permuted_modes,

@@ -19,10 +19,16 @@ LOADERS: dict[str, Callable[..., Character]] = {
 """Loader by lower-case ending, called as loader(path, scale=scale)."""
 
 
+def unread_ending(path: str | Path, *others: str) -> FileFormatError:
+    """The error about a file of an ending that is not read; `others`: endings that are, beside those of characters."""
+    ending = Path(path).suffix.lower()
+    known = ", ".join(sorted([*LOADERS, *others]))
+    return FileFormatError(path, f"{f'ending {ending}' if ending else 'no ending'}: softrig reads {known}")
+
+
 def load_character(path: str | Path, *, scale: float = 1.0) -> Character:
     """The character in a file, by the loader of its ending; lengths are multiplied by `scale` to be metres."""
     ending = Path(path).suffix.lower()
     if ending not in LOADERS:
-        known = ", ".join(sorted(LOADERS))
-        raise FileFormatError(path, f"{f'ending {ending}' if ending else 'no ending'}: softrig reads {known}")
+        raise unread_ending(path)
     return LOADERS[ending](path, scale=scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import struct
 from dataclasses import dataclass
@@ -46,6 +47,10 @@ def read_document(path: str | Path) -> GltfDocument:
         raise FileFormatError(source, f"cannot be read ({trouble})") from trouble
     if content[:4] == _MAGIC:
         text, binary = split_glb(source, content)
+    elif not content.removeprefix(codecs.BOM_UTF8).lstrip().startswith((b"{", b"[")):
+        raise FileFormatError(
+            source, "this is no 3D character, whatever its name says; what can be read is GLB, VRM or glTF 2.0"
+        )
     else:
         text, binary = memoryview(content), None
     document = GltfDocument(source, _parse(source, text), binary, len(content))

@@ -129,6 +129,12 @@ def _tensors(path: Path, dtype: Callable[[str], type]) -> dict[str, np.ndarray]:
     return tensors
 
 
+def _foreign(path: Path) -> ModelFileError:
+    return ModelFileError(
+        f"{path}: this is not a softrig model, whatever its name says; 'softrig build' makes one of a character"
+    )
+
+
 def _metadata(path: Path) -> dict[str, str]:
     """The header's metadata, read by hand so that each way of being wrong gets its own message."""
     with path.open("rb") as file:
@@ -138,7 +144,7 @@ def _metadata(path: Path) -> dict[str, str]:
             raise ModelFileError(f"{path}: truncated, only {size} bytes")
         (length,) = struct.unpack("<Q", start)
         if length > MAX_HEADER_BYTES:
-            raise ModelFileError(f"{path}: not a softrig model (its header would be {length} bytes)")
+            raise _foreign(path)
         raw = file.read(length)
     if len(raw) < length:
         raise ModelFileError(f"{path}: truncated within its header, only {size} bytes")
@@ -149,7 +155,7 @@ def _metadata(path: Path) -> dict[str, str]:
     except (ValueError, KeyError, TypeError, RecursionError):
         recognised = False
     if not recognised:
-        raise ModelFileError(f"{path}: not a softrig model")
+        raise _foreign(path)
     version = str(metadata.get("version", ""))
     if not version.isdecimal() or len(version) > 9:
         raise ModelFileError(f"{path}: a softrig file without a usable version ({version[:20]!r})")

@@ -155,9 +155,22 @@ def _held(character: Character, mesh: VolumeMesh) -> np.ndarray:
     segments = _segments(character)
     if len(segments):
         return fixed_vertices(mesh, segments)
-    depth = _depth(mesh)
+    return _core(mesh)
+
+
+def _core(mesh: VolumeMesh) -> np.ndarray:
+    """(n,) bool: the deepest vertices of each part, and its deepest tet.
+
+    The tet, because the deepest vertices of a slim body may lie on one line, about which it could turn.
+    """
+    depth, parts = _depth(mesh), mesh.part_of_element
     held = np.zeros(len(depth), bool)
-    held[np.argsort(-depth, kind="stable")[: max(4, round(CORE_SHARE * len(depth)))]] = True
+    for part in range(int(parts.max()) + 1):
+        tets = mesh.elements[parts == part]
+        members = np.unique(tets)
+        count = max(4, round(CORE_SHARE * len(members)))
+        held[members[np.argsort(-depth[members], kind="stable")[:count]]] = True
+        held[tets[depth[tets].mean(axis=1).argmax()]] = True
     return held
 
 

@@ -166,9 +166,9 @@ class SoftBody:
         _, self._pending, self._trail, self._before, self._now, self._positions = kept
         return soft, self.model.surface_rest[vertices] @ self.turn.T + pose
 
-    def plain_positions(self) -> np.ndarray:
-        """(n, 3) float32 undeformed."""
-        return self._shown(self.model.surface_rest.astype(np.float32), self.pose)
+    def plain_positions(self, pose: np.ndarray | None = None) -> np.ndarray:
+        """(n, 3) float32 undeformed, moved by `pose` (3,), by default as shown."""
+        return self._shown(self.model.surface_rest.astype(np.float32), self.pose if pose is None else pose)
 
     def tet_positions(self) -> np.ndarray:
         """(N, 3) vertices of the volume mesh as shown."""

@@ -133,9 +133,9 @@ class SoftCharacter:
             simulation.restore(before)
         return soft.astype(np.float64), plain.astype(np.float64)
 
-    def plain_positions(self) -> np.ndarray:
-        """(n, 3) float32 as shown, without the flesh's own motion."""
-        return self.simulation.show(self.pose, np.zeros_like(self._q))
+    def plain_positions(self, pose: np.ndarray | None = None) -> np.ndarray:
+        """(n, 3) float32 at `pose` (P,), by default as shown, without the flesh's own motion."""
+        return self.simulation.show(self.pose if pose is None else pose, np.zeros_like(self._q))
 
     def tet_positions(self) -> np.ndarray:
         """(N, 3) tet vertices as shown."""

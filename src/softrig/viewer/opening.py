@@ -10,6 +10,7 @@ import numpy as np
 
 from softrig.characters import CHARACTERS
 from softrig.errors import InputError, ModelFileError, SoftrigError
+from softrig.io.characters import LOADERS, unread_ending
 from softrig.models.file import load_model
 from softrig.models.full import FullBody
 from softrig.models.pose_space import PoseSpaceModel
@@ -28,8 +29,9 @@ from softrig.viewer.subjects import Subject
 
 BODY_STEP = 1e-3
 """Seconds: the step of a reduced body that comes without a simulation."""
-ENDINGS = (".softrig", ".glb", ".vrm")
-"""What may be uploaded."""
+MODEL = ".softrig"
+UPLOADS = (".glb", ".vrm", MODEL)
+"""Endings of characters and models that may be uploaded: those that are read here, and need no file beside them."""
 SubjectT = TypeVar("SubjectT", SoftCharacter, PlainCharacter)
 
 
@@ -71,10 +73,12 @@ class Found:
 def found(name: str | Path, project: Path | None = None) -> Found:
     """Read a file, or make a built-in character; an error here comes before anything is compiled or opened."""
     path = Path(name)
-    if path.suffix.lower() != ".softrig":
+    if path.suffix.lower() != MODEL:
         builtin = not path.exists() and str(name) in CHARACTERS
         if not builtin and path.is_dir():
             raise InputError(f"{path}: that is a folder; name a model (.softrig) or a character (.glb, .vrm) in it")
+        if path.is_file() and path.suffix.lower() not in LOADERS:
+            raise unread_ending(path, MODEL)
         home = Path(f"{name}.toml") if builtin else path.with_suffix(".toml")
         decided, where = _project(project, None if builtin else home, home)
         character = named_character(name, scale=decided.scale)

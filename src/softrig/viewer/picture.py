@@ -6,27 +6,37 @@ from typing import Any
 
 import numpy as np
 
+from softrig.rig.clip import Clip
 from softrig.viewer.inside import Layer
 from softrig.viewer.protocol import encode
 from softrig.viewer.subjects import Subject
 
 STEPS = 65535
+LOOKS = 24
+"""Moments of a clip whose poses the first view has in it."""
 
 
 class Picture:
-    """Messages about one subject. `version` tells its frames from those of another one; numbers go on from `number`."""
+    """Messages about one subject. `version` tells its frames from those of another one; numbers go on from `number`.
 
-    def __init__(self, subject: Subject, version: int, number: int = 0) -> None:
-        self._subject, self._version = subject, version
+    `clip`: what it plays first, which the first view shows all of.
+    """
+
+    def __init__(self, subject: Subject, version: int, number: int = 0, clip: Clip | None = None) -> None:
+        self._subject, self._version, self._clip = subject, version, clip
+        self._view: np.ndarray | None = None
         self.number = number
 
     def geometry(self) -> bytes:
         """The geometry message."""
         geometry = self._subject.geometry()
+        if self._view is None:
+            self._view = first_view(self._subject, self._clip)
         header = {
             "is": "geometry",
             "version": self._version,
             "bounds": geometry.bounds.tolist(),
+            "view": self._view.tolist(),
             "size": geometry.size,
         }
         arrays = {
@@ -83,6 +93,20 @@ class Picture:
         if numbers is not None:
             header["numbers"] = numbers
         return encode(header, arrays)
+
+
+def first_view(subject: Subject, clip: Clip | None) -> np.ndarray:
+    """(2, 3) the lowest and highest corner of what the first view shows: rest, and all poses of `clip`.
+
+    A clip that travels would make a dot of the character: the view reaches at most one size beyond rest.
+    """
+    low, high = rest = subject.geometry().bounds
+    if clip is None:
+        return rest
+    for pose in clip.sample(np.linspace(0.0, clip.duration, LOOKS, endpoint=False)):
+        _, lowest, highest = bounded(subject.plain_positions(pose))
+        low, high = np.minimum(low, lowest), np.maximum(high, highest)
+    return np.clip([low, high], rest[0] - subject.size, rest[1] + subject.size)
 
 
 def coded(positions: np.ndarray, low: np.ndarray, step: np.ndarray) -> np.ndarray:

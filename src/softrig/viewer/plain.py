@@ -62,12 +62,12 @@ class PlainCharacter:
     def soft_positions(self) -> np.ndarray:
         """(n, 3) float32 as shown."""
         if self._shown is None:
-            self._shown = self.character.rig.positions(self.pose).astype(np.float32)
+            self._shown = self.plain_positions(self.pose)
         return self._shown
 
-    def plain_positions(self) -> np.ndarray:
-        """The same: there is no flesh."""
-        return self.soft_positions()
+    def plain_positions(self, pose: np.ndarray | None = None) -> np.ndarray:
+        """(n, 3) float32 at `pose` (P,); by default the same as soft: there is no flesh."""
+        return self.soft_positions() if pose is None else self.character.rig.positions(pose).astype(np.float32)
 
     def newest_positions(self) -> np.ndarray:
         """The same as shown."""

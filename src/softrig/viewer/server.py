@@ -23,7 +23,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from softrig.errors import InputError, SoftrigError
 from softrig.viewer.guard import Guard
-from softrig.viewer.opening import ENDINGS, opened
+from softrig.viewer.opening import UPLOADS, opened
 from softrig.viewer.pages import Page, Pages
 from softrig.viewer.runner import Runner
 from softrig.viewer.takes import Take
@@ -131,8 +131,9 @@ class Site:
 
     async def _upload(self, request: Request) -> Response:
         name = plain_name(request.query_params.get("name", ""))
-        if Path(name).suffix.lower() not in (*ENDINGS, TAKE):
-            return PlainTextResponse(f"Only {', '.join(ENDINGS)} and takes ({TAKE}) can be opened here.\n", 400)
+        if Path(name).suffix.lower() not in (*UPLOADS, TAKE):
+            what = f"{name or 'This file'} is neither a character nor a model nor a take"
+            return PlainTextResponse(f"{what}: {', '.join(UPLOADS)} and {TAKE} can be opened here.\n", 400)
         announced = request.headers.get("content-length", "")
         if announced.isdigit() and len(announced) < 19 and int(announced) > LARGEST_UPLOAD:
             return _too_large()

@@ -86,7 +86,7 @@ class Stage:
             changed=self.sights.renew_mode,
             tell=self.tell,
         )
-        self.picture = Picture(subject, self.version, self.picture.number)
+        self.picture = Picture(subject, self.version, self.picture.number, self.playback.clip)
         self._share = 1.0
         self._warned = -math.inf
         self._troubles: deque[int] = deque(maxlen=TROUBLE[1])

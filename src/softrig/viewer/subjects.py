@@ -90,8 +90,8 @@ class Subject(Protocol):
     def soft_positions(self) -> np.ndarray:
         """(n, 3) float32, as shown."""
 
-    def plain_positions(self) -> np.ndarray:
-        """(n, 3) float32, as shown, without the flesh's own motion."""
+    def plain_positions(self, pose: np.ndarray | None = None) -> np.ndarray:
+        """(n, 3) float32 at `pose` (P,), by default as shown, without the flesh's own motion."""
 
     def tet_positions(self) -> np.ndarray:
         """(N, 3) vertices of the volume mesh, as shown."""

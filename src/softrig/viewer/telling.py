@@ -48,7 +48,7 @@ def state(stage: Stage) -> dict[str, Any]:
         "settings": tuning.now.shown(),
         "can_undo": tuning.can_undo,
         "can_redo": tuning.can_redo,
-        "dirty": tuning.dirty or stage.studio.dirty,
+        "unsaved": {"settings": tuning.dirty, "decisions": stage.studio.dirty},
         "root": stage.posing.root_wanted(),
         "ground": stage.touch.has_ground,
         **stage.studio.state(),

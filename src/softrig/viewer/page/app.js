@@ -23,7 +23,7 @@ export function keep(store, key, value) {
 export class App {
   constructor(renderer, canvas) {
     Object.assign(this, { renderer, canvas, camera: new Camera(), connection: null, tools: null, hello: null, state: null, frame: null });
-    Object.assign(this, { handles: null, layer: null, range: 0, bounds: [[-1, 0, -1], [1, 2, 1]], film: null, changed: true });
+    Object.assign(this, { handles: null, layer: null, range: 0, firstView: [[-1, 0, -1], [1, 2, 1]], film: null, changed: true });
     this.page = Math.random().toString(36).slice(2, 8); // names of pulls of several pages must not meet
     this.local = { ...USUAL, ...stored(localStorage, "softrig") };
     this.listeners = [];
@@ -89,7 +89,7 @@ export class App {
 
   frameAll(home = false) {
     const { surface } = this.renderer;
-    if (surface && home) this.camera.home(this.bounds);
+    if (surface && home) this.camera.home(this.firstView);
     else if (surface) this.camera.frame([surface.low, surface.high]);
     this.redraw();
   }

@@ -51,12 +51,12 @@ const on = {
   geometry(header, arrays) {
     renderer.setGeometry(header, arrays);
     const known = shownName === app.hello.name; // a new build of the same character, or a connection that came back
-    [version, shownName, app.bounds, app.handles, followed] = [header.version, app.hello.name, header.bounds, null, null];
+    [version, shownName, app.firstView, app.handles, followed] = [header.version, app.hello.name, header.view, null, null];
     camera.size = header.size;
     const place = stored(sessionStorage, `softrig camera ${shownName}`);
     measure();
     if (!known && place.target) camera.place = place;
-    else if (!known) camera.home(app.bounds, false);
+    else if (!known) camera.home(app.firstView, false);
     find("waiting").hidden = true;
     if (!app.local.hinted && app.hello.flesh !== false) {
       app.hint("Drag the flesh to pull it. Drag beside it to turn the view.");

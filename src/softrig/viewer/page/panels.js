@@ -138,9 +138,9 @@ function tuneSection(app) {
       gravity.offer((hello.gravities ?? Object.keys(GRAVITY)).map((value) => ({ value, text: (GRAVITY[value] ?? [value])[0],
         title: GRAVITY[value]?.[1] })));
       save.hidden = hello.can.save === false;
-      save.title = `Save these settings into ${hello.project ?? "the project file"} (Ctrl S)`;
+      save.title = `Save settings, paint, poses and handles into ${hello.project ?? "the project file"} (Ctrl S)`;
     },
-    state({ settings, can_undo, can_redo, dirty }) {
+    state({ settings, can_undo, can_redo, unsaved }) {
       presets.set(settings.preset);
       const factors = Object.values(settings.stiffness ?? {}), logs = factors.map((x) => Math.log(Math.max(x, 1e-3)));
       for (const name in sliders) sliders[name].set(settings.stiffness[name] ?? 1);
@@ -152,7 +152,7 @@ function tuneSection(app) {
       wind.set(settings.wind ?? [0, 0, 0]);
       undo.disabled = !can_undo;
       redo.disabled = !can_redo;
-      this.note(dirty ? "not saved" : settings.preset ?? "");
+      this.note(unsaved.settings ? "not saved" : settings.preset ?? "");
     },
   };
 }

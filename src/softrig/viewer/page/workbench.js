@@ -127,7 +127,7 @@ export function buildSection(app) {
       message.textContent = words ?? "";
       message.hidden = running || !words;
       build.disabled = running;
-      this.note(running ? percent(done) : state.paint.on ? "painting" : "");
+      this.note(running ? percent(done) : state.paint.on ? "painting" : state.unsaved.decisions ? "not saved" : "");
     },
   };
 }

@@ -1,0 +1,163 @@
+"""Short clips that loop: a built-in character moves, plain skinning beside soft flesh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from softrig.bench.record import Row, model_sizes
+from softrig.characters import built_in
+from softrig.console import Update
+from softrig.figures.figure import Figure, made_of
+from softrig.figures.look import WHITE, framing
+from softrig.figures.sheet import Panel, sheet
+from softrig.io.images import animated_png
+from softrig.models.pose_space import PoseSpaceModel
+from softrig.pipeline.baking import model_simulation
+from softrig.pipeline.build import build
+from softrig.project import Project
+from softrig.render import Ground, Light, Mesh, render
+from softrig.rig.bones import skin_of
+from softrig.rig.character import Character
+from softrig.simulation import Bake
+
+FRAMES = 36
+SUBFRAMES = 4
+"""Frames of the simulation for each that is drawn: a clip sampled as coarsely as it is drawn loses its quick parts."""
+SKIN, FAR = (0.84, 0.70, 0.62), (0.85, 0.44, 0.30)
+"""Of the flesh: where plain skinning has it, and far from there."""
+REDDEST = 0.99
+"""Of all vertices of all frames so many are nearer to plain skinning than where the colour ends."""
+LIGHT = Light((-0.22, 1.0, 0.3), radius=0.12)
+"""From high above: the shadow stays near the feet, and soft."""
+PAPER = (1.0, 1.0, 1.0)
+FLOOR = 0.55
+"""Sizes of the character from its middle to where the floor is gone."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a clip shows."""
+
+    character: str
+    clip: str
+    towards: tuple[float, float, float]
+    """From the character to the camera."""
+    size: tuple[int, int]
+    """Pixels of each half."""
+    young: float
+    """Pa."""
+    softness: Mapping[str, float]
+    """Painted on what follows joints whose names end so; 1 elsewhere."""
+    floor: bool = True
+    span: tuple[float, float] | None = None
+    """Seconds of the clip that are shown, which end as they begin; None: all."""
+
+
+def painted(character: Character, softness: Mapping[str, float], name: str = "softness") -> Character:
+    """`character` with a map called `name`: the softness of the joints' names, mixed as the skin mixes the joints."""
+    skin = skin_of(character.rig)
+    assert skin is not None
+    names = [skin.skeleton.names[bone] for bone in skin.bones]
+    of_bone = np.array([next((x for end, x in softness.items() if each.endswith(end)), 1.0) for each in names])
+    values = (skin.weights * of_bone[skin.joints]).sum(axis=1) / skin.weights.sum(axis=1)
+    return replace(character, maps={**character.maps, name: values})
+
+
+def soft_model(scene: Scene, character: Character, tets: int = 3000, modes: int = 60) -> PoseSpaceModel:
+    """The painted character with flesh: coarser than by default, so that it is quick."""
+    project = Project().changed(
+        mesh={"tets": tets},
+        basis={"modes": modes},
+        poses={"count": 4},
+        material={"preset": "fat", "young": scene.young, "softness_map": "softness"},
+    )
+    return build(character, project, jobs=1)
+
+
+def drawn(scene: Scene, character: Character, bake: Bake) -> list[np.ndarray]:
+    """(h, w, 3) pictures of every frame to be shown."""
+    assert bake.plain is not None
+    skins = (bake.plain[::SUBFRAMES], bake.vertices[::SUBFRAMES])
+    seen = [skin[:, ::5].astype(np.float64) for skin in skins]
+    # The floor, which is not as white as the paper, ends where its shadows do.
+    floor = Ground(float(seen[0][..., 1].min()), colour=PAPER, fade=FLOOR * character.size)
+    ground = floor if scene.floor else None
+    if ground is not None:
+        toward = np.asarray(LIGHT.direction)
+        seen.append(seen[0] - (seen[0][..., 1:2] - ground.height) / toward[1] * toward)  # its shadow
+    camera = framing(seen, scene.towards, scene.size)
+
+    def shot(places: np.ndarray, redness: np.ndarray) -> np.ndarray:
+        colours = (1.0 - redness) * np.array(SKIN) + redness * np.array(FAR)
+        mesh = Mesh(places.astype(np.float64), character.triangles, colours)
+        return render(mesh, camera, scene.size, light=LIGHT, ground=ground, background=WHITE)
+
+    offsets = np.linalg.norm(skins[1] - skins[0], axis=2)[..., None]
+    redness = np.minimum(offsets / np.quantile(offsets, REDDEST), 1.0)
+    return [
+        sheet([[Panel(shot(plain, 0.0 * red), "plain skinning"), Panel(shot(soft, red), "soft")]])
+        for plain, soft, red in zip(*skins, redness, strict=True)
+    ]
+
+
+def moving(name: str, title: str, scene: Scene, caption: str, update: Update) -> Figure:
+    """The figure of a scene, with how far the flesh goes from plain skinning."""
+    character = painted(built_in(scene.character), scene.softness)
+    clip = character.clip(scene.clip)
+    if scene.span is not None:
+        clip = clip.trimmed(*scene.span)
+    model = soft_model(scene, character)
+    update(1, 3)
+    bake = model_simulation(model).bake(clip, SUBFRAMES * FRAMES / clip.duration, loop=True, plain=True)
+    update(2, 3)
+    pictures = drawn(scene, character, bake)
+    update(3, 3)
+    offsets = 1e3 * np.linalg.norm(bake.vertices - bake.plain, axis=2)
+    rows = [
+        Row("flesh from plain skinning, farthest", "mm", float(offsets.max())),
+        Row("flesh from plain skinning, mean of all frames and vertices", "mm", float(offsets.mean())),
+        Row("flesh short of where the loop began, before it was closed", "mm", 1e3 * bake.report.seam),
+    ]
+    told = f"{clip.duration:.1f} s in {FRAMES} frames, in real time. {caption}"
+    picture = animated_png(pictures, FRAMES / clip.duration)
+    return made_of(name, title, picture, rows, told, sizes={scene.character: model_sizes(model)})
+
+
+BODY = {"Head": 0.1, "Hand": 0.05, "Foot": 0.05, "Forearm": 0.4, "Shin": 0.4}
+REDDER = "the redder, the farther it is from plain skinning"
+
+
+def gorilla_jumps(update: Update) -> Figure:
+    """Clip: a gorilla jumps, plain and soft."""
+    scene = Scene("gorilla", "jump", (0.45, 0.1, 0.9), (290, 320), 5e3, BODY)
+    caption = (
+        f"The flesh is fat of 5 kPa, with head, hands and feet painted stiff; {REDDER}. Belly, chest and arms stay "
+        "behind when it takes off, and arrive after it has landed."
+    )
+    return moving("clip-gorilla-jump", "Clip: a gorilla jumps, plain and soft", scene, caption, update)
+
+
+def gorilla_walks(update: Update) -> Figure:
+    """Clip: a gorilla walks, plain and soft."""
+    scene = Scene("gorilla", "walk", (0.45, 0.1, 0.9), (230, 290), 3e3, BODY)
+    caption = (
+        f"The flesh is fat of 3 kPa, with head, hands and feet painted stiff; {REDDER}. Every step sends a wave "
+        "through belly and thighs. The flesh arrives where it began, so the walk can go on for ever."
+    )
+    return moving("clip-gorilla-walk", "Clip: a gorilla walks, plain and soft", scene, caption, update)
+
+
+def arm_waves(update: Update) -> Figure:
+    """Clip: an arm waves, plain and soft."""
+    beats = (1.1, 1.1 + 2 / 1.7)  # two of its 1.7 a second, while it is up
+    scene = Scene(
+        "arm", "wave", (0.8, 0.2, 0.75), (300, 280), 3e3, {"Shoulder": 0.4, "Forearm": 0.3}, floor=False, span=beats
+    )
+    caption = (
+        f"The flesh is fat of 3 kPa, firmer at the shoulder and in the forearm; {REDDER}. It swings about the bones "
+        "and turns later than they do."
+    )
+    return moving("clip-arm-wave", "Clip: an arm waves, plain and soft", scene, caption, update)
