@@ -13,8 +13,10 @@ from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
 from softrig.meshing import box_tets
 from softrig.models.full import FullBody
+from softrig.models.inertia_map import InertiaMap
 from softrig.models.kernels.pose_space_layout import fixed_point
 from softrig.models.pose_space import Cubature, PoseSpaceModel, PoseTable, TetRig
+from softrig.models.stiffness_map import StiffnessMap
 from softrig.numerics.rotations import quaternions_from_vectors, skew
 from softrig.rig.clip import Clip
 from softrig.rig.deformers import Bend, BlendShapes, RigChain, carried_by_root
@@ -276,8 +278,8 @@ def with_products(model: PoseSpaceModel, shapes, region_of_mode, frequencies) ->
         region_of_mode=region_of_mode,
         region_names=tuple(f"region {k}" for k in range(int(region_of_mode.max()) + 1)),
         mass_products=np.einsum("inka,n,jnkb->ijab", shapes, mass, shapes, optimize=True),
-        inertia=np.array(inertia),
-        wind=np.array(wind),
+        inertia=as_kept(np.array(inertia)),
+        wind=as_kept(np.array(wind)),
         gyro_frames=np.arange(frames.shape[1], dtype=np.int32),
         gyro=np.array([gyroscopic(shapes.mean(axis=0), mass * frames[:, k]) for k in range(frames.shape[1])]),
         cubature=replace(model.cubature, stiffness_correction=np.zeros((poses, r, r))),
@@ -292,5 +294,52 @@ def gyroscopic(V: np.ndarray, mass: np.ndarray) -> np.ndarray:
     pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]
     squares = [crosses[a] @ crosses[b] + (crosses[b] @ crosses[a] if a != b else 0.0) for a, b in pairs]
     products = np.einsum("nia,n,cij,njb->cab", V, mass, np.concatenate([crosses, squares]), V, optimize=True)
-    # Rounded as the stepper keeps them, so that a comparison can be exact.
-    return products.astype(np.float32).astype(np.float64)
+    return as_kept(products)
+
+
+def as_kept(matrices: np.ndarray) -> np.ndarray:
+    """Rounded as the stepper keeps them, so that a comparison can be exact."""
+    return matrices.astype(np.float32).astype(np.float64)
+
+
+def mapped(model, seed=0):
+    """The model with a stiffness map of random components over its features."""
+    rng = np.random.default_rng(seed)
+    r = model.mode_count
+    columns = np.flatnonzero(model.poses.feature_weights).astype(np.int32)
+    groups = np.array(sorted({0, len(columns) // 2, len(columns)}), np.int32)
+    matrices = rng.normal(size=(4, r, r))
+    matrices = matrices + matrices.transpose(0, 2, 1)
+    matrices[0] += 200.0 * np.eye(r)
+    matrices = as_kept(matrices)
+    known = StiffnessMap(
+        columns,
+        groups,
+        np.full(len(groups) - 1, 0.7),
+        0.3 * rng.normal(size=(5, len(columns))),
+        rng.normal(size=(5, 3)),
+        matrices,
+    )
+    return replace(model, cubature=replace(model.cubature, stiffness_map=known))
+
+
+def inertia_mapped(model, seed=0):
+    """The model with an inertia map of random components over its features."""
+    rng = np.random.default_rng(seed)
+    columns = np.flatnonzero(model.poses.feature_weights).astype(np.int32)
+    count, poses, (bones, r) = 7, len(model.poses), (model.frame_count, model.mode_count)
+    scale = np.abs(model.inertia).max()
+    components = scale * rng.normal(size=(count, r, 12))
+    components[2:4, : r // 2] = 0.0
+    known = InertiaMap(
+        columns,
+        np.array([0, len(columns)], np.int32),
+        np.full(1, 0.9),
+        0.3 * rng.normal(size=(5, len(columns))),
+        rng.normal(size=(5, count)),
+        0.1 * rng.normal(size=(poses, count)),
+        np.arange(count, dtype=np.int32) * bones // count,
+        as_kept(components),
+        as_kept(scale * rng.normal(size=(r, 3 * poses * bones))),
+    )
+    return replace(model, inertia_map=known)

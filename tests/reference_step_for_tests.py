@@ -30,8 +30,9 @@ class Pose:
 
     def __init__(self, model: PoseSpaceModel, z: np.ndarray):
         m, known = len(model.poses), model.cubature.stiffness_map
-        self.mixing = None if known is None else z[len(z) - len(known.components) :]
-        z = carried(model, z)
+        z, mapped = carried(model, z), z[len(carried(model, z)) :]
+        self.mixing = None if known is None else mapped[: len(known.components)]
+        self.shares = mapped[0 if known is None else len(known.components) :]
         self.model, self.z, self.w = model, z, z[len(z) - m :]
         self.positive = np.maximum(self.w, 0.0) / np.maximum(self.w, 0.0).sum()
         self.skin = model.tet_rig.kind == "skin"
@@ -86,9 +87,10 @@ class Pose:
 
 
 def carried(model, z):
-    """Carrier values without the weights of a stiffness map behind them."""
-    known = model.cubature.stiffness_map
-    return z if known is None else z[: len(z) - len(known.components)]
+    """Carrier values without what the maps of stiffness and inertia made of the pose, which stands behind them."""
+    known, inertial = model.cubature.stiffness_map, model.inertia_map
+    behind = (0 if known is None else len(known.components)) + (0 if inertial is None else len(inertial.owners))
+    return z[: len(z) - behind]
 
 
 def observed(model):
@@ -156,7 +158,15 @@ def external_force(model: PoseSpaceModel, pose: Pose, zd, zdd, q, v, settings: S
             pull = g - settings.sag_free * (pose.turns[0] @ g)
             load.append(pose.turns[0].T @ (moved[3 * s : 3 * s + 3] - pull))
     load = np.concatenate([*load, moved[len(moved) - m :]])
-    force = -np.tensordot(pose.w, model.inertia, axes=1) @ load
+    if model.inertia_map is None:
+        force = -np.tensordot(pose.w, model.inertia, axes=1) @ load
+    else:
+        # The skew part of RᵀṀ is [ω]×.
+        turns = np.swapaxes(pose.turns, 1, 2) @ pose.turning(zd)
+        spins = np.array([[T[2, 1] - T[1, 2], T[0, 2] - T[2, 0], T[1, 0] - T[0, 1]] for T in turns]) / 2.0
+        rates = settings.inertia * zd[len(zd) - m :]
+        load = np.concatenate([load, *(2.0 * rate * spin for spin in spins for rate in rates)])
+        force = -model.inertia_map.matrix(model.inertia, pose.w, pose.shares) @ load
     wind = np.concatenate([R.T @ settings.wind for R in pose.frames])
     force += np.tensordot(pose.w, model.wind, axes=1) @ wind
     force += np.einsum("nir,ni->r", pose.U[settings.vertices], settings.forces)

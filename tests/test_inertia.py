@@ -19,6 +19,7 @@ from softrig.forces.inertia import (
     sample_accelerations,
     skin_inertia,
     train_inertia,
+    turning_inertia,
 )
 from softrig.meshing import box_tets
 from softrig.models.full import FullBody
@@ -138,6 +139,22 @@ def test_skin_inertia_is_the_full_product_at_the_poses(bar, interpolation, bases
         # The weights' own acceleration is no small thing here.
         without = C[i] @ load_vector(bar, interpolation, angle, seconds, np.zeros(2))
         assert np.linalg.norm(without - exact) > 0.01 * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+def test_corrections_that_change_while_their_bones_turn(bar, angle):
+    """2 L̇_v Σ_j ẇ_j δ_jv, with L̇ by differences of the bone matrices."""
+    rates, speed, h = (1.5, 4.5), np.array([-3.0, 2.0]), 1e-6
+    turns = quaternions_from_vectors((0.4 + np.array([0.0, angle]) + h * np.outer([-1, 1], rates))[..., None] * AXIS)
+    first = np.diff(quaternion_matrices(turns), axis=0)[0] / (2.0 * h)
+    rotations, frames = frames_of(bar, angle, "bind")
+    linear = np.einsum("vb,bxy->vxy", bar.weights.toarray(), first)
+    moved = 2.0 * np.einsum("vxy,j,jvy->vx", linear, speed, bar.corrections)
+    exact = np.einsum("vir,v,vji,vj->r", bar.shapes[0], bar.mass, rotations, moved)
+    columns = turning_inertia(bar.shapes[0], bar.mass, bar.corrections, bar.weights, rotations, frames)
+    # All bones turn about one axis, which is then the same seen from any of them.
+    load = 2.0 * np.einsum("b,j,a->bja", rates, speed, AXIS).ravel()
+    np.testing.assert_allclose(columns @ load, exact, atol=1e-7 * np.linalg.norm(exact))
 
 
 def test_accelerations_are_those_of_the_skin(bar):

@@ -659,7 +659,7 @@ def test_at_the_poses_the_load_is_the_one_the_reduced_model_projects(interpolati
     accelerations = second[:24].reshape(2, 3, 4).copy()
     accelerations[:, :, 3] -= gravity - (rotations @ gravity if sag_free else 0.0)
     vector = np.concatenate([np.einsum("bji,bjk->bik", rotations, accelerations).ravel(), np.zeros(2)])
-    assert relative(model.inertia[1] @ vector, wanted) < 1e-12
+    assert relative(model.inertia[1] @ vector, wanted) < 1e-7  # kept in single precision
 
 
 def test_the_reduced_step_with_a_complete_basis_converges_to_this_one():

@@ -26,16 +26,11 @@ from softrig.pipeline.cache import StageCache
 from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, reduced_trajectory
 from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.flesh import make_flesh
+from softrig.pipeline.inertia import clip_inertia_errors
+from softrig.pipeline.pose_samples import clip_frames, mixed_poses
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.rehearsal import violent_parts
-from softrig.pipeline.stiffness import (
-    CONTACT,
-    clip_frames,
-    contact_share,
-    contact_stiffness,
-    mixed_poses,
-    stiffness_range,
-)
+from softrig.pipeline.stiffness import CONTACT, contact_share, contact_stiffness, stiffness_range
 from softrig.project import Project
 from softrig.rig.character import Character, Part
 from softrig.rig.clip import Clip
@@ -130,6 +125,23 @@ def test_the_stiffness_map_is_right_at_its_poses_and_definite_far_from_them(buil
     for angle in (-2.5, -1.0, 2.0, 3.0):
         wild[start : start + 4] = quaternions_from_vectors(angle * np.array([0.3, 0.5, 0.8]))
         assert np.linalg.eigvalsh(model.linear_part(wild)).min() > 0.0
+
+
+def test_the_inertia_map_is_exact_at_the_poses_and_truer_between_them(built: Built) -> None:
+    model = built.model
+    for i, p in enumerate(model.poses.parameters):
+        own = model.inertia_at(p)[:, : model.load_count]
+        assert np.abs(own - model.inertia[i]).max() < 1e-6 * np.abs(model.inertia[i]).max()
+    told = model.notes["inertia"]
+    assert told["held out"]["mean"] < 0.5 * told["held out, mixed by pose weights"]["mean"]
+    assert told["held out"]["worst"] < 0.01
+    plain = clip_inertia_errors(replace(model, inertia_map=None))
+    assert max(model.notes["inertia"]["along clips"].values()) < 0.5 * max(plain.values())
+
+
+def test_the_paper_and_black_boxes_mix_inertia_by_pose_weights(boxed: Built, cache: Path) -> None:
+    assert boxed.model.inertia_map is None
+    assert build(limb(), SMALL, recipe="paper", cache=cache, jobs=1).inertia_map is None
 
 
 def test_what_is_regressed_unsoundly_is_left_out(boxed: Built, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from pose_models_for_tests import bar_model
+from pose_models_for_tests import bar_model, inertia_mapped, mapped
 from softrig.errors import ModelFileError
 from softrig.models.file import load_character_model, load_model, load_reduced_body, model_kind, save_model
 from softrig.models.pose_space import PoseSpaceModel
@@ -28,6 +28,7 @@ MODELS = {
     "bind": lambda: bar_model(poses=2, regions=2),
     "world": lambda: bar_model(poses=2, interpolation="world"),
     "black box": lambda: bar_model(black_box=True),
+    "maps": lambda: inertia_mapped(mapped(bar_model(poses=2, regions=2))),
 }
 
 
@@ -49,6 +50,9 @@ def test_models_come_back(kind: str, tmp_path: Path) -> None:
     assert np.allclose(again.gyro, model.gyro, rtol=1e-6, atol=1e-6 * np.abs(model.gyro).max())
     for name in ("tets", "weights", "young", "poisson", "stiffness_correction"):
         assert np.array_equal(getattr(again.cubature, name), getattr(model.cubature, name)), name
+    assert (again.inertia_map is None) == (model.inertia_map is None)
+    assert np.array_equal(again.inertia_at(p), model.inertia_at(p))
+    assert np.array_equal(again.linear_part(p), model.linear_part(p))
 
 
 def test_a_python_rig_must_be_given_again(tmp_path: Path) -> None:

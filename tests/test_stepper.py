@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pose_models_for_tests import TURNS, bar_model, pose
+from pose_models_for_tests import TURNS, bar_model, inertia_mapped, mapped, pose
 from reference_step_for_tests import Pose, Settings, clamped_tet, elasticity, external_force, reference_step
 from rigs_for_tests import random_parameters, random_skin
 from softrig.dynamics import Rayleigh
@@ -24,7 +24,6 @@ from softrig.models.kernels.vectors import BEYOND
 from softrig.models.pose_drive import compiled_features, skeleton_tree
 from softrig.models.pose_space import PoseTable, polar_rotations
 from softrig.models.stepper import Stepper
-from softrig.models.stiffness_map import StiffnessMap
 from softrig.numerics.rotations import quaternion_matrices, quaternions_from_vectors
 from softrig.rig.features import PoseFeatures
 from softrig.rig.pose_space import PoseSpaceRig
@@ -48,27 +47,6 @@ def lively(model, seed=0, correction=0.5):
     matrices = (matrices + matrices.transpose(0, 2, 1)).astype(np.float32).astype(np.float64)
     cubature = replace(model.cubature, weights=weights, stiffness_correction=matrices)
     return replace(model, cubature=cubature)
-
-
-def mapped(model, seed=0):
-    """The model with a stiffness map of random components over its features."""
-    rng = np.random.default_rng(seed)
-    r = model.mode_count
-    columns = np.flatnonzero(model.poses.feature_weights).astype(np.int32)
-    groups = np.array(sorted({0, len(columns) // 2, len(columns)}), np.int32)
-    matrices = rng.normal(size=(4, r, r))
-    matrices = matrices + matrices.transpose(0, 2, 1)
-    matrices[0] += 200.0 * np.eye(r)
-    matrices = matrices.astype(np.float32).astype(np.float64)
-    known = StiffnessMap(
-        columns,
-        groups,
-        np.full(len(groups) - 1, 0.7),
-        0.3 * rng.normal(size=(5, len(columns))),
-        rng.normal(size=(5, 3)),
-        matrices,
-    )
-    return replace(model, cubature=replace(model.cubature, stiffness_map=known))
 
 
 def moment(model, stepper, seed=0, size=1.0):
@@ -106,11 +84,16 @@ def difference(ours, theirs):
         ("regions, mapped", "stable-neo-hookean", "newmark", 2),
         ("one basis, mapped", "corotational", "backward-euler", 1),
         ("black box, mapped", "neo-hookean", "newmark", 1),
+        ("regions, inertia mapped", "stvk", "newmark", 1),
+        ("one basis, inertia mapped", "stable-neo-hookean", "backward-euler", 1),
+        ("regions, both mapped", "stvk", "newmark", 1),
     ],
 )
 def test_compiled_step_equals_plain_numpy(kind, law, method, iterations):
-    model = lively(bar_model(law=law, **KINDS[kind.removesuffix(", mapped")]))
-    model = mapped(model) if kind.endswith("mapped") else model
+    kind, _, maps = kind.partition(", ")
+    model = lively(bar_model(law=law, **KINDS[kind]))
+    model = mapped(model) if maps in ("mapped", "both mapped") else model
+    model = inertia_mapped(model) if maps in ("inertia mapped", "both mapped") else model
     wind, loaded = np.array([30.0, -20.0, 50.0]), np.array([5, 40, 40, 70])
     forces = np.random.default_rng(3).normal(size=(4, 3))
     sag_free = method == "newmark"
@@ -534,6 +517,62 @@ def test_carriers_end_with_the_weights_of_the_stiffness_map(kind):
     stepper.place(stepper.carriers(model.rig.parameters.rest))
     stepper.restore(snapshot)
     np.testing.assert_array_equal(stepper.snapshot().mixing, snapshot.mixing)
+
+
+def test_carriers_end_with_the_shares_of_the_inertia_map():
+    model = inertia_mapped(mapped(bar_model(**KINDS["regions"])))
+    known = model.inertia_map
+    for each in (model, replace(model, cubature=replace(model.cubature, stiffness_map=None))):
+        stepper = Stepper(each)
+        p = pose(each.rig, (0.2, 0.3, -0.9))
+        shares = known.shares(each.pose_features(p), each.pose_weights(p))
+        z = stepper.carriers(p)
+        np.testing.assert_allclose(z[-7:], shares, rtol=1e-12, atol=1e-14)
+        stepper.step(z, 0.0 * z, 0.0 * z)
+        snapshot = stepper.snapshot()
+        stepper.place(stepper.carriers(each.rig.parameters.rest))
+        assert not np.allclose(stepper.snapshot().mixing, snapshot.mixing)
+        stepper.restore(snapshot)
+        np.testing.assert_array_equal(stepper.snapshot().mixing, snapshot.mixing)
+    # One evaluation of the kernel serves both maps where they have the same samples.
+    stiffness, names = model.cubature.stiffness_map, ("columns", "groups", "lengths", "samples")
+    shared = replace(
+        known,
+        **{name: getattr(stiffness, name) for name in names},
+        coefficients=known.coefficients[: len(stiffness.samples)],
+    )
+    assert shared.same_kernel(stiffness)
+    assert not known.same_kernel(stiffness)
+    both = replace(model, inertia_map=shared)
+    np.testing.assert_allclose(
+        Stepper(both).carriers(p)[-7:], shared.shares(both.pose_features(p), both.pose_weights(p)), rtol=1e-12
+    )
+
+
+def test_an_inertia_map_keeps_its_modes_and_refuses_what_does_not_fit():
+    model = inertia_mapped(bar_model(**KINDS["regions"]))
+    known = model.inertia_map
+    stepper = Stepper(model, modes=6)
+    small = stepper.model
+    keep = np.array([0, 1, 5, 6, 9, 10])
+    np.testing.assert_array_equal(small.inertia_map.turning, known.turning[keep])
+    z, zd, zdd, state = moment(small, stepper)
+    put(stepper, state)
+    stepper.step(z, zd, zdd)
+    assert difference((stepper.q,), reference_step(small, state, z, zd, zdd, Settings())[:1]) < 1e-9
+    for wrong, told in (
+        ({"owners": known.owners + 1}, "bones of the inertia map"),
+        ({"columns": known.columns + 1000}, "features of the inertia map"),
+        ({"remainders": known.remainders[1:]}, "poses"),
+        ({"turning": known.turning[:, 1:]}, "turning"),
+        ({"turning": np.full_like(known.turning, np.nan)}, "turning"),
+        ({"coefficients": known.coefficients[1:]}, "coefficients"),
+    ):
+        with pytest.raises(InputError, match=told):
+            replace(model, inertia_map=replace(known, **wrong))
+    world = bar_model(**KINDS["world"])
+    with pytest.raises(InputError, match="bind space"):
+        replace(world, inertia_map=known)
 
 
 def test_a_stiffness_map_fades_to_its_baseline_and_refuses_what_does_not_fit():

@@ -15,10 +15,10 @@ from numba import njit
 from softrig.machine import Timing, timed
 from softrig.models.kernels.pose_space_gyro import gyroscopic
 from softrig.models.kernels.pose_space_packed import StepTables
-from softrig.models.kernels.pose_space_pose import gyroscopic_rates, loads
+from softrig.models.kernels.pose_space_pose import gyroscopic_rates, loads, turning_loads
 from softrig.models.kernels.pose_space_step import step as compiled_step
 from softrig.models.kernels.pose_space_sums import assemble, cholesky, cholesky_solve, project
-from softrig.models.kernels.pose_space_tables import EXTERNAL, FIRST, FORCE, SECOND, X
+from softrig.models.kernels.pose_space_tables import EXTERNAL, FIRST, FORCE, INERTIA, SECOND, X
 from softrig.models.stepper import Stepper
 from softrig.pipeline.timing import moving_carriers
 
@@ -150,14 +150,15 @@ def _loads(times: int, z: np.ndarray, zd: np.ndarray, zdd: np.ndarray, tables: S
         )
         for i in range(force.shape[0]):
             force[i] = 0.0
+        turning_loads(zd, m.turns, m.settings[INERTIA], m.turning)
         project(
             inertia.modes,
             inertia.starts,
-            inertia.loads,
+            inertia.pieces,
             inertia.offsets,
             inertia.entries,
             m.load,
-            m.w,
+            m.mixture,
             -1.0,
             m.room,
             force,

@@ -14,6 +14,7 @@ from softrig.characters import built_in
 from softrig.console import Update
 from softrig.fidelity import trajectory_error
 from softrig.machine import Timing, this_machine, timed
+from softrig.models.kernels.pose_space_layout import inertia_projection, region_runs
 from softrig.models.moving import FullSimulation
 from softrig.models.stepper import Stepper
 from softrig.pipeline.build import Built, build_parts
@@ -123,7 +124,8 @@ def machine_bound(built: Built) -> float:
     columns = np.array([reach[vertices].any(axis=0).sum() for vertices in touched])
     flops = float(np.sum(9 * columns**2) + model.mode_count**3 / 3.0)  # half of 2·9·c², symmetric; Cholesky
     table = float(sum(12 * c for c in columns)) * len(model.shapes) * 4.0  # shapes are single precision
-    table += 8.0 * 0.5 * (model.mass_products != 0.0).sum() / 2.0 + 8.0 * (model.inertia != 0.0).sum()
+    inertia = inertia_projection(model, region_runs(model.region_of_mode)).entries
+    table += 8.0 * 0.5 * (model.mass_products != 0.0).sum() / 2.0 + inertia.nbytes
     return flops / gemm_rate() + table / bandwidth()
 
 

@@ -48,7 +48,7 @@ def skin_inertia(
     x_v = Σ_b W_vb M_b [X_v + Σ_j w_j δ_jv; 1] is linear in M_b. With A_b = R_f(b)ᵀM̈_b (3×4, row-major) and
     L_v = Σ_b W_vb M_b (3×3 part), at pose i
         C_i a = Σ_v V_vᵀ m_v R_vᵀ (Σ_b W_vb R_f(b) A_b [X_v + δ_iv; 1] + L_v Σ_j ẅ_j δ_jv),
-    exact for any M̈_b and ẅ, but for the mixed term 2 L̇_v Σ_j ẇ_j δ_jv.
+    exact for any M̈_b and ẅ, but for the mixed term 2 L̇_v Σ_j ẇ_j δ_jv, see `turning_inertia`.
 
     `shapes` V (m, n, 3, r), or (1, n, 3, r); `vertex_mass` (n,) kg; `vertices` X (n, 3) m; `corrections` δ (m, n, 3) m;
     `tet_weights` W (n, B); per pose `bone_matrices` (m, B, 3, 4), `vertex_rotations` (m, n, 3, 3) and `frame_rotations`
@@ -60,18 +60,66 @@ def skin_inertia(
     result = np.empty((poses, modes, 12 * bones + poses))
     frames = np.broadcast_to(frame_rotations, (poses, bones, 3, 3))
     for i in range(poses):
-        # (n, 3, r) R_v V_v m_v: the weighted shapes in the world.
-        turned = vertex_rotations[i] @ shapes[i if len(shapes) > 1 else 0] * vertex_mass[:, None, None]
-        points = np.concatenate([vertices + corrections[i], np.ones((len(vertices), 1))], axis=1)
-        for b in range(bones):
-            rows, weights = carried_by(tet_weights, b)
-            arms = np.einsum("vxr,vh->rxh", turned[rows], weights[:, None] * points[rows], optimize=True)
-            block = np.einsum("rxh,xa->rah", arms, frames[i, b])
-            result[i, :, 12 * b : 12 * b + 12] = block.reshape(modes, 12)
+        own, points = shapes[i if len(shapes) > 1 else 0], vertices + corrections[i]
+        result[i, :, : 12 * bones] = bone_inertia(own, vertex_mass, points, tet_weights, vertex_rotations[i], frames[i])
         linear = (tet_weights @ bone_matrices[i, :, :, :3].reshape(bones, 9)).reshape(-1, 3, 3)
+        # (n, 3, r) R_v V_v m_v: the weighted shapes in the world.
+        turned = vertex_rotations[i] @ own * vertex_mass[:, None, None]
         moved = np.einsum("vxy,jvy->jvx", linear, corrections)
         result[i, :, 12 * bones :] = np.einsum("vxr,jvx->rj", turned, moved, optimize=True)
     return result
+
+
+def bone_inertia(
+    shapes: np.ndarray,
+    vertex_mass: np.ndarray,
+    points: np.ndarray,
+    tet_weights: csr_array,
+    vertex_rotations: np.ndarray,
+    frame_rotations: np.ndarray,
+) -> np.ndarray:
+    """(r, 12B) the columns of the bones at one pose: Σ_v V_vᵀ m_v R_vᵀ W_vb R_f(b) A_b [x_v; 1] for A_b flat.
+
+    `shapes` V (n, 3, r) and `points` x (n, 3) m in bind space, corrections included; `vertex_rotations` (n, 3, 3) and
+    `frame_rotations` (B, 3, 3) there.
+    """
+    lifted = vertex_mass[:, None] * np.concatenate([points, np.ones((len(points), 1))], axis=1)
+    blocks = []
+    for b, frame in enumerate(frame_rotations):
+        rows, weights = carried_by(tet_weights, b)
+        turned = _seen_from(vertex_rotations[rows], frame, weights)
+        arms = turned[..., None] * lifted[rows, None, None, :]
+        blocks.append(shapes[rows].reshape(-1, shapes.shape[2]).T @ arms.reshape(-1, 12))
+    return np.hstack(blocks)
+
+
+def turning_inertia(
+    shapes: np.ndarray,
+    vertex_mass: np.ndarray,
+    corrections: np.ndarray,
+    tet_weights: csr_array,
+    vertex_rotations: np.ndarray,
+    frame_rotations: np.ndarray,
+) -> np.ndarray:
+    """(r, 3 m B) columns for 2 ẇ_j ω_b, bone by bone and pose by pose: Σ_v V_vᵀ m_v R_vᵀ W_vb R_b (ω_b × δ_jv) ẇ_j.
+
+    The part of `skin_inertia` that is bilinear in rates, for bones that turn with ω_b seen from themselves. Arguments
+    as in `bone_inertia`; `corrections` δ (m, n, 3) m.
+    """
+    # (n, 3, m, 3) e_a × δ_j, by vertex, coordinate, pose and a.
+    crossed = np.cross(np.eye(3), corrections[:, :, None]).transpose(1, 3, 0, 2) * vertex_mass[:, None, None, None]
+    blocks = []
+    for b, frame in enumerate(frame_rotations):
+        rows, weights = carried_by(tet_weights, b)
+        turned = _seen_from(vertex_rotations[rows], frame, weights)
+        arms = np.einsum("vxy,vyja->vxja", turned, crossed[rows], optimize=True)
+        blocks.append(shapes[rows].reshape(-1, shapes.shape[2]).T @ arms.reshape(-1, 3 * len(corrections)))
+    return np.hstack(blocks)
+
+
+def _seen_from(vertex_rotations: np.ndarray, frame: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(k, 3, 3) W_v R_vᵀ R_f of vertices with R_v (k, 3, 3)."""
+    return weights[:, None, None] * (np.swapaxes(vertex_rotations, 1, 2) @ frame)
 
 
 def correction_inertia(shapes: np.ndarray, vertex_mass: np.ndarray, corrections: np.ndarray) -> np.ndarray:

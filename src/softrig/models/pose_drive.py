@@ -1,9 +1,9 @@
 """From rig parameters p to carrier values z, which is all the step knows of the pose.
 
 A skin's z: bone matrices M_b (B, 3, 4), then pose weights w (m,). A black box' z: positions of the observed tet
-vertices, carried by the surface without corrections, then w. Behind either, where the model has a stiffness map, stand
-the weights of its components. Skins are compiled; a black box is asked for the few surface vertices that its observed
-tet vertices hang on.
+vertices, carried by the surface without corrections, then w. Behind either, where the model has them, stand the weights
+of the stiffness map's components and the shares of the inertia map's. Skins are compiled; a black box is asked for the
+few surface vertices that its observed tet vertices hang on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from softrig.errors import InputError
+from softrig.models.inertia_map import write_shares
 from softrig.models.kernels import pose_space_drive as kernels
+from softrig.models.pose_kernel import PoseKernel, write_kernel
 from softrig.models.pose_space import PoseSpaceModel, parameters_start, rest_inverses
 from softrig.models.stiffness_map import write_weights
 from softrig.numerics.rotations import quaternion_conjugate, unit_quaternions
@@ -35,15 +37,15 @@ class SkinDrive:
         self._features = compiled_features(model)
         self._world = np.zeros((len(skin.skeleton), 3, 4))
         self._room = np.zeros(self._features.poses.shape[1])
-        self._stiffness = StiffnessDrive(model)
+        self._maps = MapDrive(model)
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
         """z (Z,) at parameters p (P,)."""
         p = np.ascontiguousarray(self._parameters.checked(p))
-        z = np.empty(self.size + self._stiffness.size)
+        z = np.empty(self.size + self._maps.size)
         kernels.skin_carriers(self._tree, self._features, p, self._world, self._room, z[: self.size])
         poses = len(self._features.matrix)
-        self._stiffness.write(self._room, z[self.size - poses : self.size], z[self.size :])
+        self._maps.write(self._room, z[self.size - poses : self.size], z[self.size :])
         return z
 
     def pose_weights(self, p: np.ndarray) -> np.ndarray:
@@ -67,7 +69,7 @@ class BlackBoxDrive:
         self._weights = weights[observed]
         self._features = compiled_features(model)
         self._room = np.zeros(self._features.poses.shape[1])
-        self._stiffness = StiffnessDrive(model)
+        self._maps = MapDrive(model)
         self._correctives = corrective_places(model, rig)
         self._rest = model.vertices[observed] - self._carried(rig.parameters.rest)[0]
 
@@ -82,8 +84,8 @@ class BlackBoxDrive:
     def __call__(self, p: np.ndarray) -> np.ndarray:
         """z (Z,) at parameters p (P,)."""
         carried, w = self._carried(p)
-        weights = np.empty(self._stiffness.size)
-        self._stiffness.write(self._room, w, weights)
+        weights = np.empty(self._maps.size)
+        self._maps.write(self._room, w, weights)
         return np.concatenate([(self._rest + carried).ravel(), w, weights])
 
     def pose_weights(self, p: np.ndarray) -> np.ndarray:
@@ -93,24 +95,36 @@ class BlackBoxDrive:
         return w
 
 
-class StiffnessDrive:
-    """Weights of the components of a stiffness map, from the features that pose weights left behind."""
+class MapDrive:
+    """What the maps of a model make of a pose, from the features that pose weights left behind."""
 
     def __init__(self, model: PoseSpaceModel) -> None:
-        known = model.cubature.stiffness_map
-        self._table: tuple[np.ndarray, ...] | None = None
-        self.size = 0
-        if known is not None:
-            place = {int(feature): place for place, feature in enumerate(feature_order(model)[2])}
-            places = np.array([place[int(column)] for column in known.columns], np.int32)
-            self._table = (places, known.groups, known.lengths, known.samples, known.coefficients)
-            self.size = len(known.components)
+        self._stiffness, self._inertia = model.cubature.stiffness_map, model.inertia_map
+        self._weights = 0 if self._stiffness is None else len(self._stiffness.components)
+        self.size = self._weights + (0 if self._inertia is None else len(self._inertia.owners))
+        self._place = {int(feature): place for place, feature in enumerate(feature_order(model)[2])}
+        maps = [known for known in (self._stiffness, self._inertia) if known is not None]
+        self._tables = [self._table(known) for known in maps]
+        if len(maps) == 2 and maps[0].same_kernel(maps[1]):
+            del self._tables[1]
+
+    def _table(self, known: PoseKernel) -> tuple[np.ndarray, ...]:
+        """What `write_kernel` needs, and room for its answer."""
+        places = np.array([self._place[int(column)] for column in known.columns], np.int32)
+        return places, known.groups, known.lengths, known.samples, np.zeros(len(known.samples))
 
     def write(self, features: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-        """Write the weights into `out` (m + k,), or nothing where there is no map; w (m,) of the poses."""
-        if self._table is not None:
-            places, groups, lengths, samples, coefficients = self._table
-            write_weights(places, groups, lengths, samples, coefficients, features, w, out)
+        """Write the weights of the stiffness map's components and the shares of the inertia map's, where there are any.
+
+        w (m,) of the poses.
+        """
+        for places, groups, lengths, samples, values in self._tables:
+            write_kernel(places, groups, lengths, samples, features, values)
+        if self._stiffness is not None:
+            write_weights(self._tables[0][-1], self._stiffness.coefficients, w, out[: self._weights])
+        if self._inertia is not None:
+            known, values = self._inertia, self._tables[-1][-1]
+            write_shares(values, known.coefficients, known.remainders, w, out[self._weights :])
 
 
 def observed_vertices(model: PoseSpaceModel) -> np.ndarray:

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 
 from softrig.errors import InputError, ModeCountError, require_indices
 from softrig.fem.laws import law_code
+from softrig.models.inertia_map import InertiaMap
 from softrig.models.pose_space_checks import check_model, require_shapes
 from softrig.models.stiffness_map import StiffnessMap
 from softrig.numerics.rbf import BiharmonicWeights
@@ -179,6 +180,8 @@ class PoseSpaceModel:
     notes: dict[str, Any] = field(default_factory=dict, repr=False)
     size: float = 1.0
     """Metres: the diagonal of the bounding box."""
+    inertia_map: InertiaMap | None = field(default=None, repr=False)
+    """C of any pose of a skin. None: the C_i of the poses are mixed by w."""
 
     def __post_init__(self) -> None:
         law_code(self.law)
@@ -305,6 +308,13 @@ class PoseSpaceModel:
         """(r, r) K̃ at u = 0 of parameters p (P,) by the stiffness map, else ΔK; for coordinates Υq."""
         return np.tensordot(self.linear_weights(p), self.cubature.linear_parts, axes=1)
 
+    def inertia_at(self, p: np.ndarray) -> np.ndarray:
+        """(r, L) C at parameters p (P,); with an inertia map its columns `turning` stand behind."""
+        w, known = self.pose_weights(p), self.inertia_map
+        if known is None:
+            return np.asarray(np.tensordot(w, self.inertia, axes=1))
+        return known.matrix(self.inertia, w, known.shares(self.pose_features(p), w))
+
     def basis_weights(self, p: np.ndarray) -> np.ndarray:
         """(m_b,) weights of the bases: w, or one where there is one basis."""
         return self.pose_weights(p) if len(self.shapes) > 1 else np.ones(1)
@@ -327,7 +337,10 @@ class PoseSpaceModel:
         if count == r:
             return self
         keep = self._most_important(count)
-        known = self.cubature.stiffness_map
+        known, inertial = self.cubature.stiffness_map, self.inertia_map
+        if inertial is not None:
+            components = np.ascontiguousarray(inertial.components[:, keep])
+            inertial = replace(inertial, components=components, turning=inertial.turning[keep])
         cubature = replace(
             self.cubature,
             stiffness_correction=_pairs(self.cubature.stiffness_correction, keep),
@@ -343,6 +356,7 @@ class PoseSpaceModel:
             gyro=_pairs(self.gyro, keep),
             modes_order=self.modes_order[keep],
             cubature=cubature,
+            inertia_map=inertial,
         )
 
     def _most_important(self, count: int) -> np.ndarray:

@@ -56,6 +56,10 @@ def check_model(model: PoseSpaceModel) -> None:
     )
     if model.cubature.stiffness_map is not None:
         model.cubature.stiffness_map.check(len(model.poses.feature_weights), r, len(model.poses))
+    if model.inertia_map is not None:
+        if model.interpolation != "bind":
+            raise InputError("an inertia map is for shapes in bind space")
+        model.inertia_map.check(len(model.poses.feature_weights), r, m, model.frame_count)
     require_indices(model.tets.ravel(), n, "vertices of tets")
     require_indices(model.embedding_nodes.ravel(), n, "tet vertices that carry the surface")
     require_indices(model.triangles.ravel(), points, "vertices of triangles")

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from softrig.errors import InputError
+from softrig.models.inertia_map import InertiaMap
 from softrig.models.pose_space import Cubature, PoseSpaceModel, PoseTable, TetRig
 from softrig.models.stiffness_map import StiffnessMap
 from softrig.rig.protocol import Rig
 from softrig.rig.record import clips_from_record, clips_record, integer_arrays, rig_from_record, rig_record
 
 Arrays = dict[str, np.ndarray]
+_Map = TypeVar("_Map", StiffnessMap, InertiaMap)
 
 _PLAIN = (
     "vertices",
@@ -38,14 +40,16 @@ _PLAIN = (
     "frequencies",
 )
 _CUBATURE = ("tets", "weights", "young", "poisson", "stiffness_correction", "inertial_vertices")
-_STIFFNESS = ("columns", "groups", "lengths", "samples", "coefficients", "components")
+_KERNEL = ("columns", "groups", "lengths", "samples")
+_STIFFNESS = (*_KERNEL, "coefficients", "components")
+_INERTIA = (*_KERNEL, "coefficients", "remainders", "owners", "components", "turning")
 _POSES = ("parameters", "features", "feature_weights")
 _INTEGERS = ("tets", "triangles", "embedding_nodes", "region_of_mode", "gyro_frames", "inertial_vertices", "columns",
-             "groups", "starts", "shepard_nodes", "root_sample", "vertices_of_region")  # fmt: skip
+             "groups", "owners", "starts", "shepard_nodes", "root_sample", "vertices_of_region")  # fmt: skip
 MOST_ENTRIES = 1 << 28
 """Vertices times modes times poses: a hundred times the largest sensible model; shapes are dense in memory."""
-_SINGLE = ("gyro", "shape_rows", "components")
-"""Stored in single precision: shapes and stiffness components are so by nature, gyroscopic terms are small."""
+_SINGLE = ("gyro", "shape_rows", "components", "turning")
+"""Stored in single precision: shapes and the components of maps are so by nature, gyroscopic terms are small."""
 
 
 def tensors_of(model: PoseSpaceModel) -> Arrays:
@@ -58,6 +62,8 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
     arrays |= {f"cubature.{name}": getattr(model.cubature, name) for name in _CUBATURE}
     if model.cubature.stiffness_map is not None:
         arrays |= {f"stiffness.{name}": getattr(model.cubature.stiffness_map, name) for name in _STIFFNESS}
+    if model.inertia_map is not None:
+        arrays |= {f"inertia_map.{name}": getattr(model.inertia_map, name) for name in _INERTIA}
     _put_tet_rig(model.tet_rig, arrays)
     for region in range(len(model.region_names)):
         shapes = model.shapes[..., model.region_of_mode == region]
@@ -99,8 +105,10 @@ def model_from_tensors(arrays: Mapping[str, np.ndarray], rig: Rig | None = None)
         shapes=_shapes(arrays, len(regions)),
         region_names=regions,
         cubature=Cubature(
-            **{name: arrays[f"cubature.{name}"] for name in _CUBATURE}, stiffness_map=_stiffness_map(arrays)
+            **{name: arrays[f"cubature.{name}"] for name in _CUBATURE},
+            stiffness_map=_map(StiffnessMap, "stiffness", _STIFFNESS, arrays),
         ),
+        inertia_map=_map(InertiaMap, "inertia_map", _INERTIA, arrays),
         clips=clips_from_record(document["clips"], arrays, rig.parameters),
         notes=_notes(document["notes"]),
         size=float(document["size"]),
@@ -137,11 +145,10 @@ def _notes(notes: Any) -> dict[str, Any]:
     return notes
 
 
-def _stiffness_map(arrays: Mapping[str, np.ndarray]) -> StiffnessMap | None:
-    if "stiffness.components" not in arrays:
+def _map(kind: type[_Map], prefix: str, names: tuple[str, ...], arrays: Mapping[str, np.ndarray]) -> _Map | None:
+    if f"{prefix}.components" not in arrays:
         return None
-    tables = {name: arrays[f"stiffness.{name}"] for name in _STIFFNESS}
-    return StiffnessMap(**(tables | {"components": tables["components"].astype(np.float64)}))
+    return kind(**{name: np.asarray(arrays[f"{prefix}.{name}"], _wide(name)) for name in names})
 
 
 def _rig(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], rig: Rig | None) -> Rig:

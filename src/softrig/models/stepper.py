@@ -41,7 +41,7 @@ class Snapshot(NamedTuple):
     pose: np.ndarray
     """(Z,) carrier values of the pose."""
     mixing: np.ndarray
-    """Weights of the stiffness corrections there."""
+    """What the maps of stiffness and inertia made of it: the end of the carrier values."""
     counters: np.ndarray
     tangents: np.ndarray
     """(P, r, r) what the parts of the tets add to the stiffness: some of it of earlier steps."""
@@ -100,10 +100,12 @@ class Stepper:
         gyro = layout.gyro(model, runs)
         self._rows = layout.rows(model, runs, regions)
         self._carriers = layout.carriers(model, observed_vertices(model), vertices)
-        projections = layout.projection(model.inertia, runs), layout.projection(model.wind, runs)
-        self._memory = layout.memory(model, self._chunks, self._sums, gyro, self._carriers, bones, self._drive.size)
+        projections = layout.inertia_projection(model, runs), layout.mixed_projection(model.wind, runs)
+        self._memory = layout.memory(
+            model, self._chunks, self._sums, gyro, self._carriers, bones, projections, self._drive.size
+        )
         self._fixed_tables = (self._carriers, bones, self._sums, gyro, *projections, self._chunks, self._rows)
-        self._packed = step_tables(*self._fixed_tables, self._memory)
+        self._link()
         self._surface = Surface(model, rig or model.rig, self._rows, self._memory)
         settings, switches = self._memory.settings, self._memory.switches
         settings[tables.STEP] = require_step(1.0 / rate)
@@ -123,11 +125,24 @@ class Stepper:
         self.place(self.carriers(model.rig.parameters.rest))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_packed"}
+        return {name: value for name, value in vars(self).items() if name not in ("_packed", "_mapped")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._packed = step_tables(*self._fixed_tables, self._memory)  # of the copy's own arrays
+        self._link()
+
+    def _link(self) -> None:
+        """Make what looks into other arrays: a copy's must look into the copy's own."""
+        memory, model = self._memory, self._model
+        m = len(model.poses)
+        self._memory = memory = memory._replace(
+            w=memory.mixture[1 : 1 + m], turning=memory.load[model.load_count :].reshape(-1, m, 3)
+        )
+        # What the maps made of the pose, where the step reads it; either may be none.
+        mixes = model.cubature.stiffness_map is not None
+        self._mapped = memory.mixing[: None if mixes else 0], memory.mixture[1 + m :]
+        self._whole = len(memory.pose) + sum(map(len, self._mapped))
+        self._packed = step_tables(*self._fixed_tables, memory)
 
     # Settings
 
@@ -257,7 +272,7 @@ class Stepper:
             v,
             a,
             memory.pose.copy(),
-            memory.mixing.copy(),
+            np.concatenate(self._mapped),
             memory.counters.copy(),
             memory.tangents.copy(),
             memory.then.copy(),
@@ -270,8 +285,7 @@ class Stepper:
         """Continue from `snapshot`, to the last bit."""
         self._memory.state[:] = snapshot.q, snapshot.v, snapshot.a
         self._memory.counters[:] = snapshot.counters
-        tail = snapshot.mixing if self._model.cubature.stiffness_map is not None else np.zeros(0)
-        self.place(np.concatenate([snapshot.pose, tail]))
+        self.place(np.concatenate([snapshot.pose, snapshot.mixing]))
         self._memory.tangents[:], self._memory.then[:] = snapshot.tangents, snapshot.then
         self._memory.strained[:] = snapshot.strained
         np.fill_diagonal(self._memory.stiffness, snapshot.diagonal)
@@ -320,19 +334,18 @@ class Stepper:
         step(self._taken(z), self._checked(zdot), self._checked(zddot), True, self._packed)
 
     def _checked(self, z: np.ndarray) -> np.ndarray:
-        """The carrier values that the compiled step reads: all but the weights of the stiffness map."""
+        """The carrier values that the compiled step reads: all but what the maps made of the pose."""
         z = np.ascontiguousarray(z, dtype=np.float64)
-        count = len(self._memory.pose)
-        whole = count if self._model.cubature.stiffness_map is None else count + len(self._memory.mixing)
-        if z.shape != (whole,):
-            raise InputError(f"this model has {whole} carrier values, not {z.shape}")
-        return z[:count]
+        if z.shape != (self._whole,):
+            raise InputError(f"this model has {self._whole} carrier values, not {z.shape}")
+        return z[: len(self._memory.pose)]
 
     def _taken(self, z: np.ndarray) -> np.ndarray:
-        """The same, and the weights of the stiffness map are taken to be those of z."""
+        """The same, and what the maps made of the pose is taken to be what z says."""
         read = self._checked(z)
-        if self._model.cubature.stiffness_map is not None:
-            self._memory.mixing[:] = z[len(read) :]
+        weights, shares = self._mapped
+        between = len(read) + len(weights)
+        weights[:], shares[:] = z[len(read) : between], z[between:]
         return read
 
     def settle(self, z: np.ndarray, iterations: int = 50) -> float:

@@ -73,7 +73,7 @@ def clip_inertia_errors(model: PoseSpaceModel, frames: int = 4) -> dict[str, flo
     worst = {}
     for clip in model.clips:
         moments = clip.duration * (np.arange(frames) + 0.5) / frames
-        pairs = [_inertial_forces(model, carriers, clip.sample(moment + STEP * np.arange(-1, 2))) for moment in moments]
+        pairs = [inertial_forces(model, carriers, clip.sample(moment + STEP * np.arange(-1, 2))) for moment in moments]
         sizes = np.array([np.linalg.norm(exact) for _, exact in pairs])
         misses = np.array([np.linalg.norm(reduced - exact) for reduced, exact in pairs])
         telling = sizes > 0.1 * sizes.max(initial=0.0)
@@ -81,7 +81,7 @@ def clip_inertia_errors(model: PoseSpaceModel, frames: int = 4) -> dict[str, flo
     return worst
 
 
-def _inertial_forces(model: PoseSpaceModel, carriers: TetCarriers, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def inertial_forces(model: PoseSpaceModel, carriers: TetCarriers, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(r,) by the model's matrices and (r,) by all vertices, in the middle of three poses (3, P) `STEP` apart."""
     skin = model.tet_rig.kind == "skin"
     places = [model.bone_matrices(p) if skin else model.shepard_positions(p) for p in poses]
@@ -90,17 +90,23 @@ def _inertial_forces(model: PoseSpaceModel, carriers: TetCarriers, poses: np.nda
     )
     speed, acceleration = (after - before) / (2.0 * STEP), (after - 2.0 * z + before) / STEP**2
     motion = carriers.motion(z, speed, acceleration)
-    frames = model.frame_rotations(poses[1])
-    poses_count = len(model.poses)
-    if skin:
-        moved = acceleration[:-poses_count].reshape(-1, 3, 4)
-        turns = np.broadcast_to(frames, (len(moved), 3, 3))
-        load = np.einsum("bji,bjk->bik", turns, moved).ravel()
-    else:
-        chosen = acceleration[:-poses_count].reshape(-1, 3)[model.cubature.inertial_vertices]
-        load = (chosen @ frames[0]).ravel()
-    w = model.pose_weights(poses[1])
-    reduced = np.tensordot(w, model.inertia, axes=1) @ np.concatenate([load, acceleration[-poses_count:]])
+    reduced = model.inertia_at(poses[1]) @ load_vector(model, model.frame_rotations(poses[1]), speed, acceleration)
     own = np.tensordot(model.basis_weights(poses[1]), model.shapes, axes=1)
     seen = np.einsum("nji,nj->ni", model.vertex_rotations(poses[1]), motion.accelerations)
     return reduced, np.einsum("nik,n,ni->k", own, model.vertex_mass, seen, optimize=True)
+
+
+def load_vector(model: PoseSpaceModel, frames: np.ndarray, speed: np.ndarray, acceleration: np.ndarray) -> np.ndarray:
+    """(L,) what `PoseSpaceModel.inertia_at` is multiplied by, from rates of carrier values and frame rotations."""
+    late = len(acceleration) - len(model.poses)
+    if model.tet_rig.kind != "skin":
+        chosen = acceleration[:late].reshape(-1, 3)[model.cubature.inertial_vertices]
+        return np.concatenate([(chosen @ frames[0]).ravel(), acceleration[late:]])
+    turns = np.broadcast_to(frames, (late // 12, 3, 3))
+    moved, moving = (np.einsum("bji,bjk->bik", turns, part[:late].reshape(-1, 3, 4)) for part in (acceleration, speed))
+    parts = [moved.ravel(), acceleration[late:]]
+    if model.inertia_map is not None:
+        # RᵀṀ of a rigid bone is skew.
+        spin = 0.5 * np.stack([moving[:, j, i] - moving[:, i, j] for i, j in ((1, 2), (2, 0), (0, 1))], axis=1)
+        parts.append(2.0 * np.einsum("ba,j->bja", spin, speed[late:]).ravel())
+    return np.concatenate(parts)

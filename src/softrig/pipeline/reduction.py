@@ -21,7 +21,8 @@ from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array,
 from softrig.pipeline.elasticity import mixed_elasticity, pose_elasticity
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
-from softrig.pipeline.inertia import Inertia, make_inertia
+from softrig.pipeline.inertia import make_inertia
+from softrig.pipeline.inertia_map import with_inertia_map
 from softrig.pipeline.parallel import Progress, part_of
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.shapes import Shapes, pose_loads
@@ -45,7 +46,7 @@ def reduce_forces(
     progress: Progress | None = None,
 ) -> PoseSpaceModel:
     """Train the cubature, project everything else exactly, and put the model together."""
-    trained = _cubature(flesh, posing, fabric, shapes, project, cache, part_of(progress, 0, 2))
+    trained = _cubature(flesh, posing, fabric, shapes, project, cache, part_of(progress, 0, 3))
     mass = fabric.density * flesh.unit_mass
     inertia = make_inertia(flesh, posing, shapes, mass, project)
     rotations, frames = _rotations(posing, flesh)
@@ -77,8 +78,9 @@ def reduce_forces(
         modes_order=shapes.sigma,
         frequencies=shapes.frequencies,
     )
-    model = with_stiffness_map(model, flesh, posing, fabric, contact, project, cache, part_of(progress, 1, 2))
-    notes = _notes(model, posing, fabric, shapes, text_value(trained["report"]), inertia, project)
+    model = with_stiffness_map(model, flesh, posing, fabric, contact, project, cache, part_of(progress, 1, 3))
+    model, told = with_inertia_map(model, project, cache, part_of(progress, 2, 3))
+    notes = _notes(model, posing, fabric, shapes, text_value(trained["report"]), inertia.report | told, project)
     model.notes.update(notes)
     return model
 
@@ -179,7 +181,7 @@ def _notes(
     fabric: Fabric,
     shapes: Shapes,
     cubature: dict[str, Any],
-    inertia: Inertia,
+    inertia: dict[str, Any],
     project: Project,
 ) -> dict[str, Any]:
     return {
@@ -188,6 +190,6 @@ def _notes(
         "fit": posing.reports,
         "basis": shapes.notes,
         "cubature": cubature,
-        "inertia": inertia.report,
+        "inertia": inertia,
         "mass": float(model.vertex_mass.sum()),
     }

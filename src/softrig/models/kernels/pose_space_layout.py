@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csr_array
 
+from softrig.models.inertia_map import BLOCK
 from softrig.models.kernels.pose_space_elements import LANES, WORK
 from softrig.models.kernels.pose_space_tables import (
     COUNTERS,
@@ -84,22 +85,56 @@ def packed(matrices: np.ndarray, segments: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(matrices[..., rows, columns.astype(int)])
 
 
-def projection(matrices: np.ndarray, runs: np.ndarray) -> Projection:
-    """(m, r, loads) matrices by region over the loads that reach it."""
-    size = np.abs(matrices).max(axis=0, initial=0.0)
+def mixed_projection(matrices: np.ndarray, runs: np.ndarray) -> Projection:
+    """(m, r, loads) matrices that pose weights mix."""
+    poses, modes, loads = matrices.shape
+    pieces = [(0, loads, 1 + i) for i in range(poses)]
+    return projection(matrices.transpose(1, 0, 2).reshape(modes, -1), pieces, runs)
+
+
+def inertia_projection(model: PoseSpaceModel, runs: np.ndarray) -> Projection:
+    """The inertial matrices: mixed by pose weights, or by the inertia map."""
+    known = model.inertia_map
+    if known is None:
+        return mixed_projection(model.inertia, runs)
+    poses, modes, loads = model.inertia.shape
+    late = loads - poses
+    pieces = [
+        (0, late, 0),
+        *((BLOCK * bone, BLOCK, 1 + poses + k) for k, bone in enumerate(known.owners.tolist())),
+        *((late, poses, 1 + i) for i in range(poses)),
+        (loads, known.turning.shape[1], 0),
+    ]
+    components = known.components.transpose(1, 0, 2).reshape(modes, -1)
+    fading = model.inertia[:, :, late:].transpose(1, 0, 2).reshape(modes, -1)
+    return projection(np.hstack([model.inertia[0, :, :late], components, fading, known.turning]), pieces, runs)
+
+
+def projection(matrix: np.ndarray, pieces: list[tuple[int, int, int]], runs: np.ndarray) -> Projection:
+    """(r, loads of the pieces) a matrix by region, over the parts of the pieces that reach it."""
+    size = np.abs(matrix)
     low = NOTHING * size.max(initial=0.0)
-    loads, entries = [], []
+    loads = np.concatenate([np.arange(first, first + length) for first, length, _ in pieces])
+    factors = np.repeat([factor for _, _, factor in pieces], [length for _, length, _ in pieces])
+    parts, entries = [], []
     for begin, end in pairwise(runs):
         felt = np.flatnonzero(size[begin:end].max(axis=0, initial=0.0) > low)
-        loads.append(felt)
-        entries.append(matrices[:, begin:end][:, :, felt].transpose(1, 0, 2).ravel())
+        breaks = (np.diff(loads[felt]) != 1) | (np.diff(factors[felt]) != 0)
+        together = np.split(felt, np.flatnonzero(breaks) + 1) if len(felt) else []
+        parts.append(np.array([(loads[k[0]], len(k), factors[k[0]]) for k in together], np.int32).reshape(-1, 3))
+        entries.append(matrix[begin:end, felt].ravel())
     return Projection(
         runs.astype(np.int32),
-        np.cumsum([0, *(len(part) for part in loads)]).astype(np.int32),
-        np.concatenate(loads).astype(np.int32),
+        np.cumsum([0, *(len(part) for part in parts)]).astype(np.int32),
+        np.concatenate(parts),
         np.cumsum([0, *(len(part) for part in entries)]).astype(np.int64),
-        np.concatenate(entries).astype(np.float64),
+        np.concatenate(entries).astype(np.float32),
     )
+
+
+def widest(table: Projection) -> int:
+    """The most loads that a region feels."""
+    return max(int(table.pieces[low:high, 1].sum()) for low, high in pairwise(table.starts))
 
 
 def sums(model: PoseSpaceModel, runs: np.ndarray, together: np.ndarray) -> Sums:
@@ -291,18 +326,21 @@ def memory(
     gyro_: Gyro,
     carriers_: Carriers,
     bones: BoneRuns,
+    projections: tuple[Projection, Projection],
     values: int,
 ) -> Memory:
     """Room for everything a step writes; `values`: how many carrier values there are."""
     r, m, basis = model.mode_count, len(model.poses), len(model.shapes)
     count, entries = len(chunks.volumes), sums_.mass.shape[1]
-    widest = int(np.diff(chunks.starts).max(initial=0)) + 4
+    columns = int(np.diff(chunks.starts).max(initial=0)) + 4
     vertices = len(carriers_.cubature_vertices)
     turning = (values - m) // 12 if carriers_.skin else 1
     lengths = np.linalg.norm(model.shapes[:, carriers_.cubature_vertices], axis=2)
     positive = np.zeros(m)
-    known = model.cubature.stiffness_map
-    edge_room = 0 if count == 0 else int(chunks.edge_offsets[-1]) + widest * 9 * LANES
+    known, inertial = model.cubature.stiffness_map, model.inertia_map
+    mixture = np.ones(1 + m + (0 if inertial is None else len(inertial.owners)))
+    load = np.zeros(model.load_count + (0 if inertial is None else inertial.turning.shape[1]))
+    edge_room = 0 if count == 0 else int(chunks.edge_offsets[-1]) + columns * 9 * LANES
     return Memory(
         np.zeros(SETTINGS),
         np.zeros(SWITCHES, np.int64),
@@ -310,14 +348,16 @@ def memory(
         np.zeros((3, r)),
         np.zeros((10, r)),
         np.zeros(values),
-        np.zeros(m),
+        mixture,
+        mixture[1 : 1 + m],
         positive,
         positive if known is None else np.zeros(len(known.components)),
         np.zeros(basis),
         np.zeros((turning, 3, 3)),
         np.zeros((turning, 4)),
         np.zeros((len(model.gyro_frames), 2, 3)),
-        np.zeros(model.load_count),
+        load,
+        load[model.load_count :].reshape(-1, m, 3),
         np.zeros(3 * model.frame_count),
         np.ones(r),
         np.zeros((3, vertices + BEYOND)),
@@ -329,8 +369,8 @@ def memory(
         np.zeros((count, LANES)),
         np.zeros((count, 2, LANES)),
         np.zeros(edge_room),
-        np.zeros(widest * 9 * LANES),
-        np.zeros((widest, widest)),
+        np.zeros(columns * 9 * LANES),
+        np.zeros((columns, columns)),
         np.zeros(75 * LANES + basis + 4),
         np.zeros(basis + 4, np.int64),
         np.zeros(WORK),
@@ -343,7 +383,7 @@ def memory(
         np.zeros((r + 4, r + 4)),
         lengths.max(axis=(0, 1), initial=0.0),
         np.zeros(len(sums_.mass)),
-        np.zeros(m * max(model.load_count, 3 * model.frame_count)),
+        np.zeros(max(widest(table) for table in projections)),
         np.zeros((3, int(gyro_.segments[:, 2].sum()))),
         np.zeros(8, np.int32),
         np.zeros((8, 3)),

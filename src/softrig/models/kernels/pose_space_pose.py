@@ -294,6 +294,22 @@ def loads(
 
 
 @njit(cache=True)
+def turning_loads(zd: np.ndarray, turns: np.ndarray, scale: float, out: np.ndarray) -> None:
+    """Write 2 ẇ_j ω_b (B, m, 3): ω of the bones from the skew part of RᵀṀ (`models.inertia_map`)."""
+    first = zd.shape[0] - out.shape[1]
+    for b in range(out.shape[0]):
+        R, rate = turns[b], zd[12 * b : 12 * b + 12].reshape((3, 4))
+        for a in range(3):
+            i, j = (a + 1) % 3, (a + 2) % 3
+            turn = 0.0
+            for x in range(3):
+                turn += R[x, j] * rate[x, i] - R[x, i] * rate[x, j]
+            for k in range(out.shape[1]):
+                # Twice the product, with half the difference.
+                out[b, k, a] = scale * zd[first + k] * turn
+
+
+@njit(cache=True)
 def effective_gravity(settings: np.ndarray, R: np.ndarray, sag_free: bool, out: np.ndarray) -> None:
     """Gravity, or how it differs from what the sculpted shape already bears: g − R g, zero at rest."""
     for i in range(3):

@@ -16,6 +16,7 @@ from softrig.models.kernels.pose_space_pose import (
     reduced_mass,
     rest_tets,
     same_rotation,
+    turning_loads,
     vertex_rotations,
 )
 from softrig.models.kernels.pose_space_runs import mixed_quaternions, rotations_of, skinned
@@ -23,6 +24,7 @@ from softrig.models.kernels.pose_space_shapes import add_point_loads
 from softrig.models.kernels.pose_space_sums import project
 from softrig.models.kernels.pose_space_tables import (
     EXTERNAL,
+    INERTIA,
     LOADS,
     WIND,
     BoneRuns,
@@ -166,6 +168,7 @@ def prepare(
         memory.wind,
         work,
     )
+    turning_loads(zd, memory.turns, memory.settings[INERTIA], memory.turning)
     gyroscopic_rates(
         skin,
         carriers.gyro_bones,
@@ -185,11 +188,11 @@ def prepare(
     project(
         inertia.modes,
         inertia.starts,
-        inertia.loads,
+        inertia.pieces,
         inertia.offsets,
         inertia.entries,
         memory.load,
-        memory.w,
+        memory.mixture,
         -1.0,
         memory.room,
         force,
@@ -199,11 +202,11 @@ def prepare(
         project(
             wind.modes,
             wind.starts,
-            wind.loads,
+            wind.pieces,
             wind.offsets,
             wind.entries,
             memory.wind,
-            memory.w,
+            memory.mixture,
             1.0,
             memory.room,
             force,

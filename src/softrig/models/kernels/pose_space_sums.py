@@ -60,32 +60,45 @@ def add_segments(segments: np.ndarray, entries: np.ndarray, factor: float, matri
 def project(
     modes: np.ndarray,
     starts: np.ndarray,
-    loads: np.ndarray,
+    pieces: np.ndarray,
     offsets: np.ndarray,
     all_entries: np.ndarray,
     load: np.ndarray,
-    weights: np.ndarray,
+    mixture: np.ndarray,
     sign: float,
     room: np.ndarray,
     force: np.ndarray,
 ) -> None:
-    """force += sign · Σ_i weights[i] C_i load, C by `Projection`. `room` holds poses times loads."""
-    count = weights.shape[0]
+    """force += sign · C [x_s a_s] by `Projection`, four modes at a time. `room` holds the loads of a region."""
     for g in range(modes.shape[0] - 1):
-        begin, length = starts[g], starts[g + 1] - starts[g]
-        width = length * count
-        felt = room[:width]
-        for i in range(count):
+        width = 0
+        for s in range(starts[g], starts[g + 1]):
+            first, length, factor = pieces[s, 0], pieces[s, 1], sign * mixture[pieces[s, 2]]
             for t in range(length):
-                felt[i * length + t] = sign * weights[i] * load[loads[begin + t]]
-        at = offsets[g]
-        for k in range(modes[g], modes[g + 1]):
-            entries = all_entries[at : at + width]
-            total = 0.0
+                room[width + t] = factor * load[first + t]
+            width += length
+        felt, entries = room[:width], all_entries[offsets[g] : offsets[g + 1]]
+        count = modes[g + 1] - modes[g]
+        fours = count - count % 4
+        for k in range(0, fours, 4):
+            rows = entries[k * width : (k + 4) * width]
+            a, b, c, d = rows[:width], rows[width : 2 * width], rows[2 * width : 3 * width], rows[3 * width :]
+            s0 = s1 = s2 = s3 = 0.0
             for t in range(width):
-                total += entries[t] * felt[t]
-            force[k] += total
-            at += width
+                s0 += a[t] * felt[t]
+                s1 += b[t] * felt[t]
+                s2 += c[t] * felt[t]
+                s3 += d[t] * felt[t]
+            at = modes[g] + k
+            force[at] += s0
+            force[at + 1] += s1
+            force[at + 2] += s2
+            force[at + 3] += s3
+        for k in range(fours, count):
+            row, total = entries[k * width : (k + 1) * width], 0.0
+            for t in range(width):
+                total += row[t] * felt[t]
+            force[modes[g] + k] += total
 
 
 @njit(cache=True, forceinline=True, fastmath=FAST)

@@ -101,17 +101,21 @@ class Gyro(NamedTuple):
 
 
 class Projection(NamedTuple):
-    """Reduced forces from a load vector a: f = Σ_i w_i C_i a, region by region over the loads it feels."""
+    """Reduced forces from a load vector a: f = C [x_s a_s], region by region over the loads it feels.
+
+    What a region feels are pieces a_s of the load vector one behind the other, each times a number x_s of the pose.
+    """
 
     modes: np.ndarray
     """(g + 1,) int32 first mode of each region."""
     starts: np.ndarray
-    """(g + 1,) int32 first entry of each region in `loads`."""
-    loads: np.ndarray
-    """Load numbers."""
+    """(g + 1,) int32 first entry of each region in `pieces`."""
+    pieces: np.ndarray
+    """(k, 3) int32: first load, how many, and which of `Memory.mixture` they are multiplied by."""
     offsets: np.ndarray
-    """(g + 1,) int64 first entry of each region in `entries`: mode by mode, pose by pose, load by load."""
+    """(g + 1,) int64 first entry of each region in `entries`: mode by mode, load by load."""
     entries: np.ndarray
+    """float32: memory is what it costs."""
 
 
 class Chunks(NamedTuple):
@@ -178,8 +182,10 @@ class Memory(NamedTuple):
     """(10, r) scratch."""
     pose: np.ndarray
     """(Z,) the carrier values of the pose."""
+    mixture: np.ndarray
+    """(1 + m + k,) one, the pose weights, and what the carrier values bring as shares of the inertia map."""
     w: np.ndarray
-    """(m,) pose weights."""
+    """(m,) pose weights, of `mixture`."""
     positive: np.ndarray
     """(m,) w⁺."""
     mixing: np.ndarray
@@ -192,6 +198,8 @@ class Memory(NamedTuple):
     rates: np.ndarray
     """(G, 2, 3) Ω and Ω̇ of the gyroscopic groups."""
     load: np.ndarray
+    turning: np.ndarray
+    """(B, m, 3) the end of `load` with an inertia map: 2 ẇ ω of the bones; else (0, m, 3)."""
     wind: np.ndarray
     upsilon: np.ndarray
     """(r,) Υ."""

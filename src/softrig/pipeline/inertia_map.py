@@ -1,0 +1,175 @@
+"""Inertia between the poses: exact at many moments of the clips, learned from there joint by joint for each bone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky
+from threadpoolctl import threadpool_limits
+
+from softrig.forces.inertia import bone_inertia, perturbed, turning_inertia
+from softrig.models.inertia_map import BLOCK, InertiaMap
+from softrig.models.kernels.pose_space_layout import region_runs
+from softrig.models.pose_kernel import additive_kernel
+from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.tet_motion import tet_carriers
+from softrig.pipeline.cache import Arrays, StageCache, content_hash
+from softrig.pipeline.inertia import inertial_forces
+from softrig.pipeline.parallel import Progress
+from softrig.pipeline.pose_samples import clip_frames, feature_groups, kernel_lengths, mixed_poses, sample_poses
+from softrig.project import Project
+
+COMPONENTS = 4
+"""Components a bone has on average beside those of the poses; who needs more gets more."""
+KEPT = 1e-3
+"""Components smaller than this share of the largest are left out."""
+FAINT = 1e-7
+"""The same against C: what single precision does not show."""
+SLIGHT = 0.01
+"""Columns of a bone in a region smaller than this share of all that corrections do while their bones turn."""
+RIDGE = 1e-4
+UNSEEN = 24
+"""Poses held out, on which the error is measured."""
+
+
+def with_inertia_map(
+    model: PoseSpaceModel, project: Project, cache: StageCache, progress: Progress | None = None
+) -> tuple[PoseSpaceModel, dict[str, Any]]:
+    """`model` with C at any pose, regressed over its poses, its clips, and mixtures of them; and what to note of it.
+
+    Only in bind space do vertices mix rotations; elsewhere, without clips, by the paper's recipe, and where poses held
+    out say that it is no better, the C_i mixed by pose weights stay.
+    """
+    if model.interpolation != "bind" or not model.clips or project.basis.recipe == "paper":
+        return model, {}
+    frames = clip_frames(model)
+    columns, groups = feature_groups(model, frames)
+    if not len(columns):
+        return model, {}
+    poses = sample_poses(model, frames, columns, groups, seed=project.seed)
+    if len(poses) <= len(model.poses):
+        return model, {}
+    features = model.pose_features(poses)[:, columns]
+    lengths = kernel_lengths(model, features, columns, groups)
+    weights = model.tet_rig.weights
+    assert weights is not None
+    key = content_hash(
+        poses, model.shapes, model.vertex_mass, model.vertices, model.tet_rig.corrections, weights.data,
+        weights.indices, weights.indptr, lengths, [COMPONENTS, KEPT, FAINT, RIDGE],
+    )  # fmt: skip
+
+    def make() -> Arrays:
+        with threadpool_limits(1, user_api="blas"):  # small products: threads only cost
+            blocks = exact_blocks(model, poses, progress)
+            kernel = additive_kernel(features, features, groups, lengths)
+            return fitted_map(blocks, kernel, len(groups) - 1, len(model.poses), region_runs(model.region_of_mode))
+
+    found = cache.get("inertia", key, make)
+    known = InertiaMap(
+        columns.astype(np.int32),
+        groups.astype(np.int32),
+        lengths,
+        features,
+        found["coefficients"],
+        found["remainders"],
+        found["owners"],
+        found["components"].astype(np.float64),
+        _turning(model),
+    )
+    mapped = replace(model, inertia_map=known)
+    unseen = mixed_poses(model, frames, UNSEEN, np.random.default_rng([project.seed, 13]))
+    ours, theirs = (unseen_errors(each, unseen, project.seed) for each in (mapped, model))
+    if not ours.mean() < theirs.mean():
+        return model, {}
+    report = {"kind": "map over poses, exact at those of the model", "components": len(known.owners)}
+    held = {"held out": ours, "held out, mixed by pose weights": theirs}
+    return mapped, report | {name: {"mean": float(x.mean()), "worst": float(x.max())} for name, x in held.items()}
+
+
+def exact_blocks(model: PoseSpaceModel, poses: np.ndarray, progress: Progress | None = None) -> np.ndarray:
+    """(t, B, r, 12) exact C_b at poses (t, P)."""
+    found = []
+    for index, p in enumerate(poses):
+        local = np.tensordot(model.basis_weights(p), model.shapes, axes=1)
+        points = model.vertices + np.tensordot(model.pose_weights(p), model.tet_rig.corrections, axes=1)
+        frames, rotations = model.frame_rotations(p), model.vertex_rotations(p)
+        columns = bone_inertia(local, model.vertex_mass, points, model.tet_rig.weights, rotations, frames)
+        found.append(columns.reshape(len(columns), -1, BLOCK).transpose(1, 0, 2))
+        if progress is not None:
+            progress(index + 1, len(poses))
+    return np.stack(found)
+
+
+def _turning(model: PoseSpaceModel) -> np.ndarray:
+    """(r, 3 m B) the columns of changing corrections at the first pose, exactly representable in float32."""
+    p = model.poses.parameters[0]
+    rotations, frames = model.vertex_rotations(p), model.frame_rotations(p)
+    columns = turning_inertia(
+        model.shapes[0], model.vertex_mass, model.tet_rig.corrections, model.tet_rig.weights, rotations, frames
+    )
+    least = SLIGHT * float(np.linalg.norm(columns))
+    for block in np.split(columns, len(frames), axis=1):
+        _drop_faint(block, least, region_runs(model.region_of_mode))
+    return columns.astype(np.float32).astype(np.float64)
+
+
+def fitted_map(blocks: np.ndarray, kernel: np.ndarray, scale: int, own: int, runs: np.ndarray) -> Arrays:
+    """Coefficients, remainders, owners and components for C_b (t, B, r, 12) at samples, `own` poses first.
+
+    `kernel` (t, t) of the samples, with `scale` on its diagonal; `runs` (g + 1,) first mode of each region. First come
+    the directions in which the poses' own blocks differ, so that these are exact, then the principal components of what
+    is left, the largest of all bones.
+    """
+    count, bones, modes, _ = blocks.shape
+    differences = (blocks - blocks[0]).transpose(1, 0, 2, 3).reshape(bones, count, -1)
+    unseen = FAINT * float(np.linalg.norm(blocks[0]))
+    first = [_principal(rows[1:own], unseen) for rows in differences]
+    left = [rows - rows @ found.T @ found for rows, found in zip(differences, first, strict=True)]
+    sizes = np.sort(np.concatenate([np.linalg.svd(rows, compute_uv=False) for rows in left]))[::-1]
+    least = max(sizes[min(COMPONENTS * bones, len(sizes) - 1)], KEPT * sizes[0], unseen)
+    shares, components, owners = [], [], []
+    for bone, rows in enumerate(differences):
+        found = np.concatenate([first[bone], _principal(left[bone], least)])
+        shares.append(rows @ found.T)
+        for index, (component, share) in enumerate(zip(found, shares[-1].T, strict=True)):
+            limit = unseen if index < len(first[bone]) else least
+            _drop_faint(component.reshape(modes, BLOCK), limit / float(np.linalg.norm(share)), runs)
+        components.append(found)
+        owners += [bone] * len(found)
+    noise = RIDGE * scale
+    factor = cholesky(kernel + noise * np.eye(count), lower=True)
+    coefficients = cho_solve((factor, True), np.hstack(shares))
+    return {
+        "coefficients": coefficients,
+        "remainders": noise * coefficients[:own],  # the shares less what the regression gives, kernel @ coefficients
+        "owners": np.array(owners, np.int32),
+        "components": np.concatenate(components).reshape(-1, modes, BLOCK).astype(np.float32),
+    }
+
+
+def _principal(rows: np.ndarray, least: float) -> np.ndarray:
+    """(k, n) the principal directions of rows (t, n) with singular values beyond `least`."""
+    _, sizes, directions = np.linalg.svd(rows, full_matrices=False)
+    return np.asarray(directions[sizes > least])
+
+
+def _drop_faint(component: np.ndarray, least: float, runs: np.ndarray) -> None:
+    """Clear (r, k) columns in regions where they are smaller than what is left out as a whole."""
+    for begin, end in pairwise(runs):
+        if np.linalg.norm(component[begin:end]) < least:
+            component[begin:end] = 0.0
+
+
+def unseen_errors(model: PoseSpaceModel, poses: np.ndarray, seed: int) -> np.ndarray:
+    """(k,) relative errors of the inertial force at poses (k, P), under random accelerations of all parameters."""
+    carriers, parameters = tet_carriers(model), model.rig.parameters
+    random = np.random.default_rng([seed, 17])
+    errors = []
+    for p in poses:
+        before, after = (perturbed(p, parameters, model.size, random)[0] for _ in range(2))
+        reduced, exact = inertial_forces(model, carriers, np.stack([before, p, after]))
+        errors.append(np.linalg.norm(reduced - exact) / np.linalg.norm(exact))
+    return np.array(errors)

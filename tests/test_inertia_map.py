@@ -1,0 +1,111 @@
+"""The inertial force between the poses: the compiled step with an inertia map against all vertices, at unseen poses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pose_models_for_tests import bar_model, pose
+from softrig.forces.inertia import perturbed
+from softrig.models.kernels.pose_space_tables import EXTERNAL
+from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.stepper import Stepper
+from softrig.models.tet_motion import tet_carriers
+from softrig.pipeline.cache import StageCache
+from softrig.pipeline.inertia import STEP
+from softrig.pipeline.inertia_map import exact_blocks, fitted_map, unseen_errors, with_inertia_map
+from softrig.project import Project, paper_recipe
+
+
+@pytest.fixture(scope="module")
+def plain() -> PoseSpaceModel:
+    return bar_model(poses=3, basis_poses=1, regions=2, modes=10, corrections=0.01)
+
+
+@pytest.fixture(scope="module")
+def built(plain: PoseSpaceModel) -> PoseSpaceModel:
+    model, told = with_inertia_map(plain, Project(), StageCache(None))
+    assert told["components"] == len(model.inertia_map.owners)
+    assert told["held out"]["mean"] < 0.5 * told["held out, mixed by pose weights"]["mean"]
+    return model
+
+
+def unseen(model: PoseSpaceModel, count: int = 12) -> np.ndarray:
+    """Poses within the reach of the clip that are neither samples nor poses of the model."""
+    angles = np.random.default_rng(5).uniform(0.15, 1.05, count)
+    return np.array([pose(model.rig, (0.0, 0.0, angle), root_turn=(0.0, 0.3, 0.1)) for angle in angles])
+
+
+def test_it_is_exact_at_the_poses(built: PoseSpaceModel) -> None:
+    blocks = exact_blocks(built, built.poses.parameters)
+    for i, p in enumerate(built.poses.parameters):
+        found = built.inertia_at(p)
+        assert np.abs(found[:, : built.load_count] - built.inertia[i]).max() < 1e-6 * np.abs(built.inertia[i]).max()
+        own = built.inertia[i, :, :24].reshape(-1, 2, 12).transpose(1, 0, 2)
+        np.testing.assert_allclose(blocks[i], own, atol=1e-7 * np.abs(own).max())
+
+
+def test_the_compiled_force_is_that_of_all_vertices(built: PoseSpaceModel, plain: PoseSpaceModel) -> None:
+    """External force of a step without gravity, mode by mode, against −Σ_v V_vᵀ m_v R_vᵀ ẍ_v."""
+    carriers, random, errors = tet_carriers(built), np.random.default_rng(2), []
+    steppers = [Stepper(model, gravity=(0.0, 0.0, 0.0)) for model in (built, plain)]
+    for p in unseen(built):
+        # Fast enough for what is quadratic in the rates to count.
+        around = [perturbed(p, built.rig.parameters, built.size, random)[0] for _ in range(2)]
+        around = [p + 6.0 * (near - p) for near in around]
+        forces = []
+        for stepper in steppers:
+            before, z, after = (stepper.carriers(each) for each in (around[0], p, around[1]))
+            speed, acceleration = (after - before) / (2.0 * STEP), (after - 2.0 * z + before) / STEP**2
+            stepper.restart(z)
+            stepper.step(z, speed, acceleration)
+            forces.append(stepper._memory.vectors[EXTERNAL].copy())
+        count = 24 + len(built.poses)
+        motion = carriers.motion(z[:count], speed[:count], acceleration[:count])
+        seen = np.einsum("nji,nj->ni", built.vertex_rotations(p), motion.accelerations)
+        exact = -np.einsum("nik,n,ni->k", built.shapes[0], built.vertex_mass, seen, optimize=True)
+        errors.append([np.linalg.norm(force - exact) / np.linalg.norm(exact) for force in forces])
+    ours, theirs = np.array(errors).T
+    assert ours.max() < 0.006
+    assert ours.mean() < 0.2 * theirs.mean()
+
+
+def test_errors_at_unseen_poses_repeat_and_are_smaller(built: PoseSpaceModel, plain: PoseSpaceModel) -> None:
+    ours = unseen_errors(built, unseen(built), 0)
+    np.testing.assert_array_equal(ours, unseen_errors(built, unseen(built), 0))
+    assert (ours < unseen_errors(plain, unseen(plain), 0)).all()
+
+
+def test_the_fit_keeps_what_counts() -> None:
+    """Blocks of known rank: as many components, in the regions they are in, and right at every sample."""
+    random = np.random.default_rng(0)
+    x = random.uniform(-1.0, 1.0, 30)
+    directions = random.normal(size=(2, 8, 12))
+    directions[1, 4:] = 0.0
+    shares = np.stack([np.sin(x) - np.sin(x[0]), np.cos(2.0 * x) - np.cos(2.0 * x[0])])
+    blocks = np.ones((30, 2, 8, 12))
+    blocks[:, 1] += np.einsum("kt,krc->trc", shares, directions)
+    distances = np.sqrt(3.0) * np.abs(x[:, None] - x) / 2.0
+    kernel = (1.0 + distances) * np.exp(-distances)
+    found = fitted_map(blocks, kernel, 1, 2, np.array([0, 4, 8]))
+    np.testing.assert_array_equal(found["owners"], [1, 1])
+    np.testing.assert_allclose(np.linalg.norm(found["components"].reshape(2, -1), axis=1), 1.0, rtol=1e-6)
+    weights = np.zeros((30, 2))
+    weights[:2] = np.eye(2)
+    coefficients = kernel @ found["coefficients"] + weights @ found["remainders"]
+    again = 1.0 + np.tensordot(coefficients, found["components"].astype(float), axes=1)
+    np.testing.assert_allclose(again[:2], blocks[:2, 1], atol=1e-5)
+    np.testing.assert_allclose(again, blocks[:, 1], atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("changes", "project"),
+    [
+        ({"interpolation": "world"}, Project()),
+        ({"black_box": True}, Project()),
+        ({}, paper_recipe(Project())),
+    ],
+)
+def test_others_mix_by_pose_weights(changes: dict, project: Project) -> None:
+    model = bar_model(**changes)
+    assert with_inertia_map(model, project, StageCache(None)) == (model, {})
