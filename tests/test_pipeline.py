@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
 from characters_for_tests import bent_bar, limb, tube
@@ -31,6 +32,7 @@ from softrig.pipeline.pose_samples import clip_frames, mixed_poses
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.rehearsal import violent_parts
 from softrig.pipeline.stiffness import CONTACT, contact_share, contact_stiffness, stiffness_range
+from softrig.pipeline.yielding import LEAST, YieldingStiffness
 from softrig.project import Project
 from softrig.rig.character import Character, Part
 from softrig.rig.clip import Clip
@@ -117,14 +119,36 @@ def test_unseen_force_errors_are_small_at_and_between_poses(built: Built) -> Non
 
 def test_the_stiffness_map_is_right_at_its_poses_and_definite_far_from_them(built: Built) -> None:
     model = built.model
+    yielding = YieldingStiffness(model, built.flesh, built.fabric)
     for p in model.poses.parameters:
-        exact = mixed_elasticity(model, built.flesh, built.fabric, p).rest_stiffness
+        exact = yielding.at(p)
         assert np.linalg.norm(model.linear_part(p) - exact) < 0.005 * np.linalg.norm(exact)
+        stiff = mixed_elasticity(model, built.flesh, built.fabric, p).rest_stiffness
+        shares = eigh(exact, stiff, eigvals_only=True)
+        assert shares.min() > LEAST - 1e-6
+        assert shares.max() < 1.0 + 1e-6
+        assert shares.mean() < 0.9
     wild = model.rig.parameters.rest.copy()
     start = model.rig.parameters.index("lower.rotation.x")
     for angle in (-2.5, -1.0, 2.0, 3.0):
         wild[start : start + 4] = quaternions_from_vectors(angle * np.array([0.3, 0.5, 0.8]))
         assert np.linalg.eigvalsh(model.linear_part(wild)).min() > 0.0
+
+
+def test_where_the_rest_yields_the_motion_is_truer_than_that_of_the_modes_alone(cache: Path) -> None:
+    """On clips that nothing was rehearsed for; the paper's recipe does without."""
+    built = build_parts(limb(), SMALL.changed(basis={"rehearsal": 0.0, "modes": 16}), cache=cache, jobs=1)
+    assert built.model.cubature.beyond == LEAST
+    damping = default_damping(built)
+    for clip in limb().clips:
+        _, poses = clip.resample(60.0)
+        full = full_trajectory(built, poses, 60.0, damping=damping)
+        ours, alone = (
+            trajectory_error(reduced_trajectory(model, poses, 60.0, damping=damping), full, model.vertex_mass)
+            for model in (built.model, exact_forces(built))
+        )
+        assert ours < 0.97 * alone
+    assert build(limb(), SMALL, recipe="paper", cache=cache, jobs=1).cubature.beyond == 1.0
 
 
 def test_the_inertia_map_is_exact_at_the_poses_and_truer_between_them(built: Built) -> None:
@@ -246,6 +270,7 @@ def test_the_reduced_motion_follows_the_full_one(kind: str, request: pytest.Fixt
 def test_the_file_simulates_alone(built: Built, tmp_path: Path) -> None:
     save_model(built.model, tmp_path / "limb.softrig")
     loaded = load_character_model(tmp_path / "limb.softrig")
+    assert loaded.cubature.beyond == built.model.cubature.beyond == LEAST
     clip = built.character.clip("bend")
     ours = model_simulation(built.model).bake(clip, 30.0)
     theirs = model_simulation(loaded).bake(clip, 30.0)

@@ -122,14 +122,25 @@ def train_cubature(
 
 
 def cubature_errors(
-    pose: PoseElasticity, tets: np.ndarray, weights: np.ndarray, correction: np.ndarray, samples: Samples
+    pose: PoseElasticity,
+    tets: np.ndarray,
+    weights: np.ndarray,
+    correction: np.ndarray,
+    samples: Samples,
+    *,
+    linear: np.ndarray | None = None,
+    beyond: float = 1.0,
 ) -> CubatureErrors:
-    """Errors of tets (c,) with `weights` (c,) and ΔK (r, r), all rows, at any pose: between poses with mixed ones."""
-    exact = pose.force(samples.q)
+    """Errors of tets (c,) with `weights` (c,) and ΔK (r, r), all rows, at any pose: between poses with mixed ones.
+
+    Against the force K q + `beyond` times what goes beyond it, K being `linear` (r, r) or the pose's own.
+    """
+    linear = pose.rest_stiffness if linear is None else linear
+    exact = linear @ samples.q + beyond * pose.force(samples.q, remainder=True)
     found = pose.cubature_force(samples.q, tets, weights) + correction @ samples.q
     relative = np.linalg.norm(found - exact, axis=0) / np.linalg.norm(exact, axis=0)
     stiffness = pose.cubature_stiffness(np.zeros(pose.modes), tets, weights) + correction
-    values = eigh(stiffness, pose.rest_stiffness, eigvals_only=True)
+    values = eigh(stiffness, linear, eigvals_only=True)
     return CubatureErrors(
         _root_mean_square(relative[~samples.load_driven]),
         _root_mean_square(relative[samples.load_driven]),

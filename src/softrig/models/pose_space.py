@@ -119,6 +119,12 @@ class Cubature:
 
     None: the ΔK of the poses, mixed by w⁺, are added to all of it.
     """
+    beyond: float = 1.0
+    """How much of what goes beyond the linear part counts; `weights` have this factor in them."""
+
+    def softened(self, share: float) -> Cubature:
+        """The same where only a share of what goes beyond the linear part counts."""
+        return replace(self, weights=share * self.weights, beyond=share * self.beyond)
 
     @property
     def linear_parts(self) -> np.ndarray:

@@ -75,6 +75,7 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
         "law": model.law,
         "interpolation": model.interpolation,
         "size": model.size,
+        "beyond": model.cubature.beyond,
         "corrective": [list(pair) for pair in model.corrective],
         "pose_names": list(model.poses.names),
         "region_names": list(model.region_names),
@@ -107,6 +108,7 @@ def model_from_tensors(arrays: Mapping[str, np.ndarray], rig: Rig | None = None)
         cubature=Cubature(
             **{name: arrays[f"cubature.{name}"] for name in _CUBATURE},
             stiffness_map=_map(StiffnessMap, "stiffness", _STIFFNESS, arrays),
+            beyond=float(document.get("beyond", 1.0)),
         ),
         inertia_map=_map(InertiaMap, "inertia_map", _INERTIA, arrays),
         clips=clips_from_record(document["clips"], arrays, rig.parameters),

@@ -91,7 +91,9 @@ def build_parts(
         with stage("Finding shapes") as update:
             shapes = make_shapes(character, flesh, posing, fabric, project, stages, jobs=count, progress=update)
         with stage("Reducing forces") as update:
-            model = reduce_forces(character, flesh, posing, fabric, shapes, project, stages, update)
+            model = reduce_forces(
+                character, flesh, posing, fabric, shapes, project, stages, jobs=count, progress=update
+            )
         with stage("Looking along the clips"):
             model.notes.update(pose_advice(model))
             model.notes["inertia"]["along clips"] = clip_inertia_errors(model)

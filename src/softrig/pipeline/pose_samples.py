@@ -18,7 +18,7 @@ from softrig.rig.parameters import Parameters
 FRAMES_A_SECOND = 15.0
 """Of the clips, from which sample poses are chosen."""
 MOST_FRAMES = 4000
-FROM_CLIPS, MIXED = 64, 64
+FROM_CLIPS, MIXED = 48, 48
 """Sample poses from the clips, and poses that take every joint from another moment of them."""
 SHORTEST = 0.3
 """Radians: no joint's kernel is narrower; also the least share of a length or morph."""

@@ -28,6 +28,7 @@ from softrig.pipeline.posing import Posing
 from softrig.pipeline.shapes import Shapes, pose_loads
 from softrig.pipeline.stiffness import contact_stiffness, with_stiffness_map
 from softrig.pipeline.unreduced import unreduced_model
+from softrig.pipeline.yielding import YieldingStiffness
 from softrig.project import Project
 from softrig.rig.character import Character
 
@@ -43,6 +44,8 @@ def reduce_forces(
     shapes: Shapes,
     project: Project,
     cache: StageCache,
+    *,
+    jobs: int = 1,
     progress: Progress | None = None,
 ) -> PoseSpaceModel:
     """Train the cubature, project everything else exactly, and put the model together."""
@@ -78,7 +81,9 @@ def reduce_forces(
         modes_order=shapes.sigma,
         frequencies=shapes.frequencies,
     )
-    model = with_stiffness_map(model, flesh, posing, fabric, contact, project, cache, part_of(progress, 1, 3))
+    model = with_stiffness_map(
+        model, flesh, posing, fabric, contact, project, cache, jobs=jobs, progress=part_of(progress, 1, 3)
+    )
     model, told = with_inertia_map(model, project, cache, part_of(progress, 2, 3))
     notes = _notes(model, posing, fabric, shapes, text_value(trained["report"]), inertia.report | told, project)
     model.notes.update(notes)
@@ -172,7 +177,18 @@ def between_poses_errors(
     correction = model.linear_part(p) * scale[:, None] * scale
     if model.cubature.stiffness_map is not None:
         correction -= exact.cubature_stiffness(np.zeros(exact.modes), model.cubature.tets, w @ model.cubature.weights)
-    return cubature_errors(exact, model.cubature.tets, w @ model.cubature.weights, correction, samples)
+    linear = None
+    if model.cubature.beyond != 1.0:
+        linear = YieldingStiffness(model, flesh, fabric).at(p) * scale[:, None] * scale
+    return cubature_errors(
+        exact,
+        model.cubature.tets,
+        w @ model.cubature.weights,
+        correction,
+        samples,
+        linear=linear,
+        beyond=model.cubature.beyond,
+    )
 
 
 def _notes(

@@ -51,9 +51,11 @@ from softrig.simulation.damping import Damping
 
 FREQUENCIES = 6
 """So many of the lowest frequencies are kept of each pose."""
-REHEARSED = 0.35
+REHEARSED = 0.2
 """Share of the modes that come from a rehearsal. More follow the clips still closer, but reach everywhere and cost
 time, and leave fewer for what was not rehearsed."""
+FEW, FEW_REHEARSED = 6, 0.35
+"""Of few modes so many are rehearsed, or that share: the first ones are worth most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,8 +317,13 @@ def _regional(
         return regional_basis(samples, regions.weights, mass, size, minimum=minimum, metric=metric)
     shapes = np.concatenate(lived, axis=2)
     return completed_basis(
-        shapes, round(REHEARSED * size), samples, regions.weights, mass, size, minimum=min(minimum, 2), metric=metric
+        shapes, rehearsed_modes(size), samples, regions.weights, mass, size, minimum=min(minimum, 2), metric=metric
     )
+
+
+def rehearsed_modes(size: int) -> int:
+    """How many of `size` modes come from a rehearsal."""
+    return max(round(REHEARSED * size), min(FEW, round(FEW_REHEARSED * size)))
 
 
 def _unturned(arrays: Arrays, posing: Posing, flesh: Flesh, index: int) -> Arrays:

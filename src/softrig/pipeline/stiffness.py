@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
@@ -14,14 +14,17 @@ from softrig.pipeline.cache import Arrays, StageCache, content_hash
 from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
-from softrig.pipeline.parallel import Progress
+from softrig.pipeline.parallel import Progress, each
 from softrig.pipeline.pose_samples import SHORTEST, clip_frames, feature_groups, kernel_lengths, sample_poses
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.shapes import Shapes
+from softrig.pipeline.yielding import LEAST, YieldingStiffness
 from softrig.project import Project
 
 CONTACT = 1.0
 """Stiffness of contacts against that of the flesh. Ten times as much locks modes that were never meant to touch."""
+TOGETHER = 12
+"""Sample poses that a worker does at a time."""
 COMPONENTS = 40
 KEPT = 1e-4
 """Components that hold less than this share of the variance are left out."""
@@ -39,6 +42,8 @@ def with_stiffness_map(
     contact: np.ndarray,
     project: Project,
     cache: StageCache,
+    *,
+    jobs: int = 1,
     progress: Progress | None = None,
 ) -> PoseSpaceModel:
     """`model` with K̃ at any pose, regressed over its poses, its clips, and mixtures of them.
@@ -48,6 +53,8 @@ def with_stiffness_map(
     """
     if not project.cubature.stiffness_correction or not model.clips:
         return model
+    # Bases of their own at every pose keep contacts, beside which the rest may not yield.
+    yields = len(model.shapes) == 1 and project.basis.recipe != "paper"
     frames = clip_frames(model)
     columns, groups = feature_groups(model, frames)
     if not len(columns):
@@ -65,12 +72,15 @@ def with_stiffness_map(
         posing.positions,
         contact,
         ["beyond the poses' own, with range", COMPONENTS, KEPT, SHORTEST, RIDGE],
+        LEAST if yields else 1.0,
     )
 
     def make() -> Arrays:
-        stiffness = _stiffness_at(model, flesh, fabric, poses, progress)
+        stiffness = _stiffness_at(_Task(model, flesh, fabric, yields, poses), jobs, progress)
         positive = np.stack([model.positive_weights(p) for p in poses])
-        stiffness += np.tensordot(np.stack([contact_share(w) for w in positive]), contact, axes=1)
+        # Where the rest yields, the springs do not stand out either.
+        springs = LEAST * contact if yields else contact
+        stiffness += np.tensordot(np.stack([contact_share(w) for w in positive]), springs, axes=1)
         features = model.pose_features(poses)[:, columns]
         lengths = kernel_lengths(model, features, columns, groups)
         coefficients, components = fitted_map(stiffness, positive, features, groups, lengths)
@@ -95,7 +105,8 @@ def with_stiffness_map(
         found["coefficients"],
         found["components"].astype(np.float64),
     )
-    return replace(model, cubature=replace(model.cubature, stiffness_map=known))
+    cubature = replace(model.cubature, stiffness_map=known)
+    return replace(model, cubature=cubature.softened(LEAST) if yields else cubature)
 
 
 def contact_stiffness(flesh: Flesh, fabric: Fabric, shapes: Shapes, rotations: np.ndarray) -> np.ndarray:
@@ -120,17 +131,35 @@ def contact_share(weights: np.ndarray) -> np.ndarray:
     return np.maximum(2.0 * weights - 1.0, 0.0) ** 2
 
 
-def _stiffness_at(
-    model: PoseSpaceModel, flesh: Flesh, fabric: Fabric, poses: np.ndarray, progress: Progress | None
-) -> np.ndarray:
-    """(t, r, r) exact K̃ at u = 0 of the poses (t, P)."""
+@dataclass(frozen=True, eq=False)
+class _Task:
+    model: PoseSpaceModel
+    flesh: Flesh
+    fabric: Fabric
+    yields: bool
+    poses: np.ndarray
+
+
+def _stiffness_at(task: _Task, jobs: int, progress: Progress | None) -> np.ndarray:
+    """(t, r, r) K̃ at u = 0 of the task's poses (t, P), exact; or that of modes beside which the rest yields."""
+    parts = np.array_split(task.poses, -(-len(task.poses) // TOGETHER))
+    found: list[np.ndarray] = []
+    for some in each(_some_stiffness, [replace(task, poses=part) for part in parts], jobs):
+        found.append(some)
+        if progress is not None:
+            progress(sum(map(len, found)), len(task.poses))
+    return np.concatenate(found)
+
+
+def _some_stiffness(task: _Task) -> np.ndarray:
+    if task.yields:
+        yielding = YieldingStiffness(task.model, task.flesh, task.fabric)
+        return np.stack([yielding.at(p) for p in task.poses])
     found, pattern = [], None
-    for index, p in enumerate(poses):
-        exact = mixed_elasticity(model, flesh, fabric, p, pattern=pattern)
+    for p in task.poses:
+        exact = mixed_elasticity(task.model, task.flesh, task.fabric, p, pattern=pattern)
         pattern = exact.pattern
         found.append(exact.rest_stiffness)
-        if progress is not None:
-            progress(index + 1, len(poses))
     return np.stack(found)
 
 

@@ -1,0 +1,88 @@
+"""How stiff modes are beside which the rest of a body yields."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import eigh
+
+from bodies_for_tests import beam
+from softrig.bases.modes import linear_modes
+from softrig.pipeline.yielding import LEAST, raised, yielding_stiffness
+
+
+@pytest.fixture(scope="module")
+def full():
+    body = beam("tets")
+    stiffness, mass = body.rest_stiffness.toarray(), body.mass.toarray()
+    return body, stiffness, mass
+
+
+def of(basis: np.ndarray, stiffness: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    heavy = mass @ basis
+    return yielding_stiffness(basis.T @ heavy, heavy.T @ np.linalg.solve(stiffness, heavy))
+
+
+def random_basis(size: int, count: int = 7) -> np.ndarray:
+    return np.random.default_rng(5).normal(size=(size, count))
+
+
+def test_loads_move_the_modes_as_far_as_the_full_body(full):
+    _, stiffness, mass = full
+    basis = random_basis(len(stiffness))
+    reduced_mass = basis.T @ mass @ basis
+    load = mass @ basis @ np.random.default_rng(6).normal(size=7)
+    moved = np.linalg.solve(reduced_mass, basis.T @ mass @ np.linalg.solve(stiffness, load))
+    ours = np.linalg.solve(of(basis, stiffness, mass), basis.T @ load)
+    np.testing.assert_allclose(ours, moved, rtol=1e-9, atol=1e-9 * np.abs(moved).max())
+    stiff = np.linalg.solve(basis.T @ stiffness @ basis, basis.T @ load)
+    assert np.linalg.norm(stiff) < 0.5 * np.linalg.norm(moved)  # the modes alone hardly give way
+
+
+def test_it_is_the_least_energy_of_all_shapes_that_look_the_same(full):
+    _, stiffness, mass = full
+    basis = random_basis(len(stiffness))
+    x = np.random.default_rng(7).normal(size=7)
+    heavy = mass @ basis
+    shape = np.linalg.solve(stiffness, heavy) @ np.linalg.solve(
+        heavy.T @ np.linalg.solve(stiffness, heavy), heavy.T @ basis @ x
+    )
+    np.testing.assert_allclose(heavy.T @ shape, heavy.T @ basis @ x, rtol=1e-8)
+    energy = x @ of(basis, stiffness, mass) @ x
+    np.testing.assert_allclose(energy, shape @ stiffness @ shape, rtol=1e-8)
+    other = np.random.default_rng(8).normal(size=len(stiffness))
+    other -= basis @ np.linalg.solve(heavy.T @ basis, heavy.T @ other)  # nothing that the modes see
+    for step in (-1e-3, 1e-3):
+        moved = shape + step * other
+        assert moved @ stiffness @ moved > energy
+
+
+def test_free_vibrations_yield_nothing_more(full):
+    body, stiffness, mass = full
+    modes = linear_modes(body, 6)
+    np.testing.assert_allclose(
+        of(modes.shapes, stiffness, mass), np.diag(modes.eigenvalues), atol=1e-6 * modes.eigenvalues.max()
+    )
+
+
+def test_frequencies_lie_between_the_true_ones_and_those_of_the_modes_alone(full):
+    _, stiffness, mass = full
+    basis = np.linalg.solve(stiffness, mass @ random_basis(len(stiffness), 12))
+    reduced = basis.T @ mass @ basis
+    true = eigh(stiffness, mass, eigvals_only=True)[:4]
+    ours = eigh(of(basis, stiffness, mass), reduced, eigvals_only=True)[:4]
+    alone = eigh(basis.T @ stiffness @ basis, reduced, eigvals_only=True)[:4]
+    assert (true < ours * (1 + 1e-9)).all()
+    assert (ours < alone).all()
+    assert (ours[0] - true[0]) < 0.5 * (alone[0] - true[0])
+
+
+def test_a_stiffness_is_raised_only_where_it_is_too_low():
+    rng = np.random.default_rng(9)
+    factor = rng.normal(size=(5, 5))
+    other = factor @ factor.T
+    shares = np.array([0.1, 0.3, 0.5, 0.8, 1.0])
+    stiffness = (factor * shares) @ factor.T
+    found = raised(stiffness, other, LEAST)
+    np.testing.assert_allclose(eigh(found, other, eigvals_only=True), np.maximum(shares, LEAST), rtol=1e-9)
+    np.testing.assert_allclose(raised(stiffness, other, 0.05), stiffness, rtol=1e-9, atol=1e-12)
