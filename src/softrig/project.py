@@ -138,7 +138,7 @@ class BasisSettings(_Settings):
     """"pooled": one basis for all poses, the principal components of all of theirs; "interpolated": a basis at each
     pose, as in the paper; "neutral": the rest pose's. Default: pooled in bind space, interpolated in the world."""
     rehearsal: Annotated[float, Field(ge=0.0, le=600.0)] = 6.0
-    """Seconds of the clips that the full body lives through, for a third of the shapes; 0: none. In bind space only."""
+    """Seconds of the clips that the full body lives through, for a fifth of the shapes; 0: none. In bind space only."""
     contact: bool = True
     """Whether shapes respect self-contact at each pose."""
     derivatives: Annotated[int, Field(ge=0, le=64)] = 24
