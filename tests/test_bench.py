@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pose_models_for_tests import bar_model
-from softrig.bench import BENCHES, fill_pages, listing, paper, run_benches
+from softrig.bench import BENCHES, fidelity, fill_pages, listing, paper, run_benches
 from softrig.bench.breakdown import breakdown
 from softrig.bench.catalogue import Bench
 from softrig.bench.crowd import FACTOR, MEMORY, Cast, crowd_rows, measured_crowds
@@ -31,6 +31,7 @@ from softrig.dynamics import Rayleigh
 from softrig.errors import InputError
 from softrig.machine import Timing, this_machine
 from softrig.models.stepper import Stepper
+from softrig.project import Project
 
 ROOT = Path(__file__).parent.parent
 RECORDS = ROOT / "docs" / "records"
@@ -118,7 +119,7 @@ def test_benchmarks_say_what_they_are_and_how_long_they_take() -> None:
     assert len(lines) == len(BENCHES)
     assert all(re.search(r"\((\d+ s|\d+ min)", line) for line in lines)
     usual, all_of_them = chosen_benches([]), chosen_benches([], long=True)
-    assert {"posespace-fidelity", "pssd-table-1", "pssd-table-3"} == set(all_of_them) - set(usual)
+    assert {"fidelity", "fidelity-sweep", "pssd-table-1", "pssd-table-3"} == set(all_of_them) - set(usual)
     assert list(all_of_them) == list(BENCHES)
     assert sum(bench.expected() for bench in usual.values()) < 20.0
     assert "about" in announcement(usual)
@@ -415,3 +416,22 @@ def test_running_writes_records_and_a_page(tmp_path: Path, monkeypatch: pytest.M
     [record] = run_benches(["example"], tmp_path, tmp_path / "page.md")
     assert read_record(tmp_path / "example.json") == record
     assert record.title in (tmp_path / "page.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
+def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
+    small = Project().changed(
+        mesh={"tets": 400}, basis={"modes": 12, "regions": 2, "contact": False, "rehearsal": 0.5}, poses={"count": 2}
+    )
+    case = fidelity.Case("arm", "bend", 15.0, small)
+    sizes = {}
+    rows = fidelity.case_rows(case, tmp_path, sizes, converged=False)
+    assert list(sizes) == ["arm without 'bend'"]
+    by_name = {row.what.split(": ")[1]: row for row in rows}
+    assert len(by_name) == 7
+    for row in rows:
+        assert 0.0 < row.ours < 100.0
+        assert {"peak, of the true one", "frequency, % off", "volume drift, %"} <= set(row.also)
+    assert by_name["ours"].ours < by_name["the paper's recipe"].ours
+    assert by_name["ours"].ours < by_name["basis of the neutral pose, exact forces"].ours
+    assert abs(by_name["ours"].also["frequency, % off"]) < 20.0

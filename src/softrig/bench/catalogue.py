@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from softrig.bench import crowd, meshes, paper, peers, posespace, pssd, scaling, sketching, speed, spoon, viewer
+from softrig.bench import (
+    crowd,
+    fidelity,
+    meshes,
+    paper,
+    peers,
+    posespace,
+    pssd,
+    scaling,
+    sketching,
+    speed,
+    spoon,
+    viewer,
+)
 from softrig.bench.record import Record
 from softrig.console import Update
 
@@ -70,11 +83,9 @@ BENCHES: dict[str, Bench] = {
     ),
     "crowd": Bench(crowd.crowd, "1 to 100 characters at once, on one core and on all", 1.5),
     "viewer": Bench(viewer.live_viewer, "the live viewer: pictures a second, bytes a frame", 1.5),
-    "posespace-fidelity": Bench(
-        posespace.fidelity,
-        "reduced against full motion on unseen clips",
-        8.0,
-        only_long=True,
+    "fidelity": Bench(fidelity.fidelity, "reduced against full motion on unseen clips", 30.0, only_long=True),
+    "fidelity-sweep": Bench(
+        fidelity.fidelity_sweep, "reduced against full motion: modes and poses", 15.0, only_long=True
     ),
 }
 """By name, in the order they run."""

@@ -9,29 +9,21 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from softrig.bench.record import Record, Row, Sizes, model_sizes, timing_row
+from softrig.bench.record import Record, Row, model_sizes, timing_row
 from softrig.characters import built_in
 from softrig.console import Update
-from softrig.fidelity import trajectory_error
 from softrig.machine import Timing, this_machine, timed
 from softrig.models.kernels.pose_space_layout import inertia_projection, region_runs
 from softrig.models.moving import FullSimulation
 from softrig.models.stepper import Stepper
 from softrig.pipeline.build import Built, build_parts
-from softrig.pipeline.compare import (
-    default_damping,
-    exact_forces,
-    full_trajectory,
-    reduced_trajectory,
-)
+from softrig.pipeline.compare import default_damping
 from softrig.pipeline.motion import carrier_steps
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.timing import moving_carriers, table_bytes
-from softrig.project import Project, paper_recipe
+from softrig.project import Project
 
 GORILLA = Project().changed(basis={"modes": 100, "regions": 6}, poses={"count": 4})
-SAMPLED = ("walk", "jump")
-"""Clips from which the poses of the studies come; the others are unseen."""
 
 PAPER_SINGLE_CORE = {100: 1e3 / 240.0, 50: 1e3 / 600.0, 25: 1e3 / 1400.0, 10: 1e3 / 2200.0}
 """ms a frame of the gorilla on one core, by modes (PSSD §9), surface included."""
@@ -185,47 +177,3 @@ def _count_rows(built: Built, cache: Path) -> list[Row]:
             Row(f"{len(other.model.cubature.tets)} cubature tets: step", "ms", 1e3 * step.least, 1e3 * step.median)
         )
     return rows
-
-
-def fidelity(update: Update) -> Record:
-    """Trajectory errors against the full simulation on clips the build did not see, ours beside the paper's recipe."""
-    rows = []
-    sizes: Sizes = {}
-    studies = [("arm", 45, 3, ("wave", "swing"), "bend"), ("gorilla", 100, 6, SAMPLED, "beat")]
-    done = 0
-    with TemporaryDirectory() as folder:
-        for name, modes, regions, seen, clip in studies:
-            character = built_in(name)
-            base = Project().changed(
-                mesh={"tets": 5500}, basis={"modes": modes, "regions": regions, "contact": False}, poses={"clips": seen}
-            )
-            _, poses = character.clip(clip).resample(60.0)
-            truth = None
-            for label, project in (("ours", base), ("the paper's recipe", paper_recipe(base))):
-                built = build_parts(character, project, cache=Path(folder) / name)
-                sizes[f"{name}, {label}"] = model_sizes(built.model)
-                damping = default_damping(built)
-                if truth is None:
-                    truth = full_trajectory(built, poses, 60.0, damping=damping)
-                    converged = full_trajectory(
-                        built, poses, 60.0, rate=720.0, damping=damping, iterations=None, every=4
-                    )
-                mass = built.model.vertex_mass
-                reduced = reduced_trajectory(built.model, poses, 60.0, damping=damping)
-                exact = reduced_trajectory(exact_forces(built), poses, 60.0, damping=damping)
-                what = f"{name}, unseen '{clip}', {label}"
-                rows.append(Row(what, "%", 100.0 * trajectory_error(reduced, truth, mass)))
-                rows.append(Row(f"{what}, exact forces", "%", 100.0 * trajectory_error(exact, truth, mass)))
-                rows.append(
-                    Row(f"{what}, against a converged step", "%", 100.0 * trajectory_error(reduced, converged, mass))
-                )
-                done += 1
-                update(done, 2 * len(studies))
-    return Record(
-        "posespace-fidelity",
-        "Trajectory error of the reduced motion against the full simulation (mass-weighted RMS)",
-        this_machine(),
-        rows,
-        "Same mesh (5,500 tets), law, material, damping, poses; no contact; 180 Hz; converged: 720 Hz.",
-        sizes,
-    )
