@@ -57,7 +57,6 @@ CASES = (
     Case("gorilla", "jump", 8.0, _COARSE),
     Case("gorilla", "beat", 15.0, _COARSE),
     Case("arm", "bend", 15.0, _ARM),
-    Case("arm", "swing", 15.0, _ARM),
 )
 
 
