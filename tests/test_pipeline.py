@@ -276,6 +276,10 @@ def test_the_file_simulates_alone(built: Built, tmp_path: Path) -> None:
     theirs = model_simulation(loaded).bake(clip, 30.0)
     assert np.abs(ours.vertices - theirs.vertices).max() < 1e-6
     assert model_simulation(loaded).damping.ratio == built.fabric.damping_ratio
+    assert model_simulation(loaded).stepper.method == "newmark"
+    loaded.notes["project"]["simulation"] = {"method": "backward-euler", "modes": 5}
+    calm = model_simulation(loaded).stepper
+    assert (calm.method, calm.model.mode_count) == ("backward-euler", 5)
 
 
 def test_a_second_build_reuses_every_stage_and_is_the_same(built: Built, cache: Path) -> None:

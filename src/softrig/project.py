@@ -166,6 +166,8 @@ class SimulationSettings(_Settings):
     inertia: Annotated[float, Field(ge=0.0, le=10.0)] = 1.0
     rate: Annotated[float, Field(ge=30.0, le=5000.0)] = 180.0
     """Inner steps a second."""
+    method: Literal["newmark", "backward-euler"] = "newmark"
+    """"backward-euler" calms more the faster something swings, and the slower the rate."""
     modes: Annotated[int, Field(ge=1, le=400)] | None = None
     """How many of the model's modes are stepped; default: all."""
     stiffness: dict[str, Positive] = {}

@@ -38,7 +38,9 @@ class Baked:
 def model_simulation(model: PoseSpaceModel, **options: object) -> Simulation:
     """A simulation with the settings that the model was built with; `options` of `Simulation` overrule them."""
     settings = model.notes.get("project", {}).get("simulation", {})
-    chosen: dict[str, object] = {name: settings[name] for name in ("gravity", "inertia", "rate") if name in settings}
+    chosen: dict[str, object] = {
+        name: settings[name] for name in ("gravity", "inertia", "rate", "method") if name in settings
+    }
     ratio = model.notes.get("damping ratio")
     if isinstance(ratio, int | float):
         chosen["damping"] = Damping(float(ratio))
