@@ -31,6 +31,7 @@ from softrig.pipeline.inertia import clip_inertia_errors
 from softrig.pipeline.pose_samples import clip_frames, mixed_poses
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.rehearsal import violent_parts
+from softrig.pipeline.shapes import rehearsed_modes
 from softrig.pipeline.stiffness import CONTACT, contact_share, contact_stiffness, stiffness_range
 from softrig.pipeline.yielding import LEAST, YieldingStiffness
 from softrig.project import Project
@@ -205,6 +206,11 @@ def test_a_rehearsed_clip_is_followed_closely(cache: Path) -> None:
         errors.append(trajectory_error(reduced, full, built.model.vertex_mass))
     assert errors[0] < 0.6 * errors[1]
     assert errors[0] < 0.08
+
+
+@pytest.mark.parametrize(("size", "rehearsed"), [(2, 1), (10, 4), (16, 6), (25, 6), (50, 10), (100, 20)])
+def test_of_few_modes_a_larger_share_is_rehearsed(size: int, rehearsed: int) -> None:
+    assert rehearsed_modes(size) == rehearsed
 
 
 def test_violent_parts_are_those_that_accelerate(built: Built) -> None:
