@@ -22,8 +22,8 @@ from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
 
 LEAST = 0.4
-"""γ. Lower ones gain little: of unseen clips of a gorilla 19.1, 19.7, 20.6, 22.8 % error at 0.3, 0.45, 0.6, 0.8, and
-27.2 % at 1 (which is VᵀKV)."""
+"""γ. Lower ones gain little: a gorilla errs on a walk it did not see by 19.1, 19.7, 20.6, 22.8 % at 0.3, 0.45, 0.6,
+0.8, and by 27.2 % at 1 (which is VᵀKV)."""
 
 
 class YieldingStiffness:
