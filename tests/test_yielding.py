@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 
 from bodies_for_tests import beam
 from softrig.bases.modes import linear_modes
-from softrig.pipeline.yielding import LEAST, raised, yielding_stiffness
+from softrig.pipeline.yielding import LEAST, MOST, lowered, raised, yielding_stiffness
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +86,14 @@ def test_a_stiffness_is_raised_only_where_it_is_too_low():
     found = raised(stiffness, other, LEAST)
     np.testing.assert_allclose(eigh(found, other, eigvals_only=True), np.maximum(shares, LEAST), rtol=1e-9)
     np.testing.assert_allclose(raised(stiffness, other, 0.05), stiffness, rtol=1e-9, atol=1e-12)
+
+
+def test_a_stiffness_is_lowered_only_where_it_is_too_high():
+    rng = np.random.default_rng(10)
+    factor = rng.normal(size=(5, 5))
+    neutral = factor @ factor.T
+    shares = np.array([0.2, 0.9, 1.2, 1.9, 7.0])
+    squeezed = (factor * shares) @ factor.T
+    found = lowered(squeezed, neutral, MOST)
+    np.testing.assert_allclose(eigh(found, neutral, eigvals_only=True), np.minimum(shares, MOST), rtol=1e-9)
+    np.testing.assert_allclose(lowered(squeezed, neutral, 8.0), squeezed, rtol=1e-9, atol=1e-12)

@@ -30,7 +30,15 @@ from softrig.rig.parameters import Parameters
 from softrig.rig.skinning import Skin
 
 GRAVITY = 9.81
-"""m/s²: the size of every load."""
+"""m/s²: the size of a load."""
+CENTRIPETAL = 0.2
+"""Of that, the size of centripetal loads: what swings by an angle θ accelerates by θω² along its way and by at most
+(θω)² across it. As large as the others they take modes from them: the best that 100 modes of a gorilla can do on a walk
+they were not made for is 13.5 % off at 1, 12.7 at 0.3 and 12.1 at 0.1; on a jump 12.1, 11.7, 11.8; on a beat 10.2, 10.2
+and 10.3."""
+UNIFORM = np.ones(3)
+TURNING = np.repeat([1.0, CENTRIPETAL], [3, 6])
+"""Sizes, in g, of the loads of `_uniform_fields` and of `_turning_fields`."""
 NOTHING = 1e-9
 """A parameter or bone that moves less than this share does nothing."""
 CURVED = 1e-6
@@ -65,7 +73,8 @@ def rig_loads(
     free: np.ndarray | None = None,
     vertex_mass: np.ndarray | None = None,
 ) -> np.ndarray:
-    """(n, 3, L) accelerations that a skinning rig can cause at a pose, m/s², each 1 g RMS over what it moves.
+    """(n, 3, L) accelerations that a skinning rig can cause at a pose, m/s², each 1 g RMS over what it moves,
+    centripetal ones `CENTRIPETAL` g.
 
     The root's translation along x, y, z; and for each joint j, with the arm d = x − x_j and the share s of the
     skin weight on the joint's whole subtree: its angular accelerations s e_k × d (3), and its centripetal
@@ -82,7 +91,7 @@ def rig_loads(
     moving = _moving_mass(count, free, vertex_mass)
     subtrees = _subtrees(np.asarray(parents), bones)
     carrying = np.asarray(tet_weights.T @ moving).ravel() > NOTHING * moving.sum()
-    fields = [_uniform_fields(count)]
+    fields, sizes = [_uniform_fields(count)], [UNIFORM]
     seen: set[tuple[bytes, bytes]] = set()
     for joint in range(bones):
         carried = subtrees[joint] & carrying
@@ -92,7 +101,8 @@ def rig_loads(
         seen.add(key)
         share = np.asarray(tet_weights @ subtrees[joint].astype(np.float64)).ravel()
         fields.append(share[:, None, None] * _turning_fields(vertices - origins[joint]))
-    return _one_g(np.concatenate(fields, axis=2), moving)
+        sizes.append(TURNING)
+    return _sized(np.concatenate(fields, axis=2), moving, np.concatenate(sizes))
 
 
 def skin_joints(skin: Skin, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -123,7 +133,8 @@ def rig_loads_black_box(
     vertex_mass: np.ndarray | None = None,
     step: float = 1e-2,
 ) -> np.ndarray:
-    """(n, 3, L) accelerations that any rig can cause at parameters p (P,), m/s², each 1 g RMS over what it moves.
+    """(n, 3, L) accelerations that any rig can cause at parameters p (P,), m/s², each 1 g RMS over what it moves,
+    centripetal ones and those of ṗ² `CENTRIPETAL` g.
 
     Translation (3), and rotation (3) and centripetal terms (6) about the centre, of the whole; and of each parameter
     ∂x/∂p_k (what p̈_k does) and ∂²x/∂p_k² (what ṗ_k² does) by central differences of `positions` (n, 3), metres.
@@ -133,19 +144,19 @@ def rig_loads_black_box(
     rest = np.asarray(positions(p), dtype=np.float64)
     moving = _moving_mass(len(rest), free, vertex_mass)
     centre = moving @ rest / moving.sum()
-    fields = [_uniform_fields(len(rest)), _turning_fields(rest - centre)]
+    fields, sizes = [_uniform_fields(len(rest)), _turning_fields(rest - centre)], [*UNIFORM, *TURNING]
     for ahead, behind in parameter_steps(parameters, p, size, step):
         after, before = (np.asarray(positions(moved), dtype=np.float64) for moved in (ahead, behind))
         # Differences of the size of a displacement, to tell what moves from what rounding does.
         first, second = 0.5 * (after - before), after - 2.0 * rest + before
-        fields += [
-            change[:, :, None]
-            for change, least in ((first, NOTHING * step * size), (second, CURVED * step**2 * size))
-            if np.abs(change[moving > 0.0]).max(initial=0.0) > least
-        ]
+        changes = (first, NOTHING * step * size, 1.0), (second, CURVED * step**2 * size, CENTRIPETAL)
+        for change, least, strength in changes:
+            if np.abs(change[moving > 0.0]).max(initial=0.0) > least:
+                fields.append(change[:, :, None])
+                sizes.append(strength)
     stack = np.concatenate(fields, axis=2)
     require_finite(stack, "rig positions")
-    return _one_g(stack, moving)
+    return _sized(stack, moving, np.array(sizes))
 
 
 def parameter_steps(
@@ -216,15 +227,15 @@ def _turning_fields(arms: np.ndarray) -> np.ndarray:
     return fields
 
 
-def _one_g(fields: np.ndarray, moving: np.ndarray) -> np.ndarray:
-    """Each field (n, 3, L) scaled to 1 g RMS over the mass it moves; fields that move nothing are left out."""
+def _sized(fields: np.ndarray, moving: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Each field (n, 3, L) scaled to `sizes` (L,) g RMS over the mass it moves; those that move nothing go."""
     squares = np.einsum("nik,nik->nk", fields, fields)
     squares = np.where(moving[:, None] > 0.0, squares, 0.0)
     largest = squares.max(axis=0)
     moved = moving @ (squares > SWAYS**2 * largest)
     mean = (moving @ squares) / np.where(moved > 0.0, moved, 1.0)
     kept = mean > 0.0
-    return np.ascontiguousarray(fields[:, :, kept] * (GRAVITY / np.sqrt(mean[kept])))
+    return np.ascontiguousarray(fields[:, :, kept] * (GRAVITY * sizes[kept] / np.sqrt(mean[kept])))
 
 
 def load_samples(

@@ -18,7 +18,7 @@ from softrig.pipeline.parallel import Progress, each
 from softrig.pipeline.pose_samples import SHORTEST, clip_frames, feature_groups, kernel_lengths, sample_poses
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.shapes import Shapes
-from softrig.pipeline.yielding import LEAST, YieldingStiffness
+from softrig.pipeline.yielding import LEAST, MOST, YieldingStiffness
 from softrig.project import Project
 
 CONTACT = 1.0
@@ -72,7 +72,7 @@ def with_stiffness_map(
         posing.positions,
         contact,
         ["beyond the poses' own, with range", COMPONENTS, KEPT, SHORTEST, RIDGE],
-        LEAST if yields else 1.0,
+        [LEAST, MOST] if yields else [],
     )
 
     def make() -> Arrays:
