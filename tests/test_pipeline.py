@@ -365,10 +365,7 @@ def test_the_papers_recipe_builds(cache: Path) -> None:
 
 @pytest.mark.parametrize("regions", [1, 2])
 def test_the_papers_recipe_moves_like_the_full_body(regions: int, cache: Path) -> None:
-    """Derivatives scaled for a motion of a quarter of the body's size, which flesh never makes, drove the modes out.
-
-    The basis was then stiff, and tets trained on it left some of it without any stiffness: errors of 300 %.
-    """
+    """With few linear modes and large derivatives the basis was stiff and its cubature flew off: errors of 300 %."""
     project = SMALL.changed(basis={"regions": regions})
     built = build_parts(limb(), project, recipe="paper", cache=cache, jobs=1)
     model = built.model

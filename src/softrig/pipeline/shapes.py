@@ -57,8 +57,8 @@ REHEARSED = 0.2
 """Share of the modes that come from a rehearsal. More follow the clips still closer, but reach everywhere and cost
 time, and leave fewer for what was not rehearsed."""
 SPARE = 4
-"""The paper's recipe has so many linear modes more in each region than an equal share of the basis. It does not say how
-many it takes. A fifth as many, and derivatives for the rest, left most of the flesh without any mode."""
+"""The paper's recipe has so many linear modes more in each region than an equal share of the basis. PSSD does not
+say how many it takes. With 30 and 60 in all instead of 19 a gorilla's global basis erred by 44 and 30 % instead of 53."""
 FEW, FEW_REHEARSED = 6, 0.35
 """Of few modes so many are rehearsed, or that share: the first ones are worth most."""
 
