@@ -58,7 +58,7 @@ REHEARSED = 0.2
 time, and leave fewer for what was not rehearsed."""
 SPARE = 4
 """The paper's recipe has so many linear modes more in each region than an equal share of the basis. PSSD does not
-say how many it takes. With 30 and 60 in all instead of 19 a gorilla's global basis erred by 44 and 30 % instead of 53."""
+say how many it takes. With 30 and 60 in all instead of 19 a gorilla's global basis erred by 44 and 30 %, not 53."""
 FEW, FEW_REHEARSED = 6, 0.35
 """Of few modes so many are rehearsed, or that share: the first ones are worth most."""
 
