@@ -23,6 +23,7 @@ from softrig.bases.localised import (
     paper_region_weights,
     paper_regional_modes,
     paper_regional_samples,
+    paper_regions,
     regional_basis,
     require_members,
     shared_counts,
@@ -329,6 +330,33 @@ def test_regions_of_handles_are_bounded_biharmonic_ones_made_compact(body):
     assert regions.names == ("low", "high")
     assert np.array_equal(regions.weights, compact_partition(region_weights(body.mesh, handles).weights))
     assert regions.region_of_bone[[0, 2]].tolist() == [0, 1]
+
+
+def test_the_papers_regions_reach_from_handle_to_handle(body):
+    """PSSD §7: plain bounded biharmonic weights of points, which are cut off once, not twice."""
+    X = body.mesh.vertices
+    narrow = default_regions(body.mesh, skin_weights(X), np.array([-1, 0, 1]), names=("a", "b", "c"))
+    wide = paper_regions(body.mesh, narrow)
+    assert wide.names == narrow.names
+    assert wide.region_of_bone.tolist() == narrow.region_of_bone.tolist()
+    volumes = np.bincount(body.mesh.elements.ravel(), np.repeat(body.mesh.volumes / 4.0, 4), minlength=len(X))
+    middles = [np.average(X, axis=0, weights=volumes * w) for w in narrow.weights.T]
+    points = [Handle.point(name, middle) for name, middle in zip("abc", middles, strict=True)]
+    assert np.allclose(wide.weights, region_weights(body.mesh, points).weights)
+    given = [Handle.point("low", (0.1, 0.12, 0.09)), Handle.point("high", (0.9, 0.12, 0.09))]
+    compact = default_regions(body.mesh, skin_weights(X), np.array([-1, 0, 1]), handles=given)
+    assert np.array_equal(paper_regions(body.mesh, compact, given).weights, region_weights(body.mesh, given).weights)
+    alone = default_regions(body.mesh, skin_weights(X), np.array([-1, 0, 1]), count=1)
+    assert paper_regions(body.mesh, alone) is alone
+
+
+def test_derivatives_of_the_leading_modes_alone(body):
+    weights = smooth_parts(body.mesh.vertices)[:, 1]
+    modes, every = paper_regional_modes(body, weights, 5)
+    same, few = paper_regional_modes(body, weights, 5, derivatives=2)
+    assert np.allclose(np.abs(modes.shapes), np.abs(same.shapes), atol=1e-8)
+    assert few.pairs.tolist() == every.pairs[:3].tolist() == [[0, 0], [0, 1], [1, 1]]
+    assert relative(np.abs(few.shapes), np.abs(every.shapes[:, :3])) < 1e-6
 
 
 def test_compact_partitions_vanish_without_a_crease_and_keep_the_sum():

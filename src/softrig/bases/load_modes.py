@@ -318,7 +318,7 @@ def _principal(fields: np.ndarray, mass: csr_array, least: float = SIGNIFICANT) 
 def _calibration(body: FullBody, leading: np.ndarray, amplitude: float | None) -> float:
     """What to multiply σ with so that the leading shape's largest displacement is `amplitude` metres."""
     if amplitude is None:
-        amplitude = AMPLITUDE * float(np.linalg.norm(np.ptp(body.mesh.vertices, axis=0)))
+        amplitude = flesh_amplitude(body)
     if amplitude <= 0.0:
         raise InputError(f"the amplitude is a length in metres, got {amplitude}")
     return amplitude / float(np.linalg.norm(leading.reshape(-1, 3), axis=1).max())
@@ -340,16 +340,26 @@ def samples_of(body: FullBody, fields: np.ndarray) -> Samples:
 
 
 def paper_samples(
-    body: FullBody, modes: int, *, null_space: csr_array | None = None, amplitude: float | None = None
+    body: FullBody,
+    modes: int,
+    *,
+    derivatives: int | None = None,
+    null_space: csr_array | None = None,
+    amplitude: float | None = None,
 ) -> Samples:
-    """The papers' recipe: `modes` linear modes and all their derivatives (PSSD Eqs. 10, 26–28), at a physical size.
+    """The papers' recipe: `modes` linear modes and their derivatives (PSSD Eqs. 10, 26–28), at a physical size.
 
-    `amplitude` as in `bases.derivatives.derivative_samples`: metres, default a quarter of the diagonal; 0 is the
-    printed scaling.
+    `derivatives`: those of so many leading modes, default all. `amplitude` as in
+    `bases.derivatives.derivative_samples`: metres, default a quarter of the diagonal; 0 is the printed scaling.
     """
     linear = constrained_modes(body, modes, null_space)
-    bent = constrained_derivatives(body, linear, null_space)
+    bent = constrained_derivatives(body, linear.leading(derivatives), null_space)
     return samples_of(body, derivative_samples(body, linear, bent, amplitude=amplitude))
+
+
+def flesh_amplitude(body: FullBody) -> float:
+    """Metres: how far soft flesh is expected to move at most."""
+    return AMPLITUDE * float(np.linalg.norm(np.ptp(body.mesh.vertices, axis=0)))
 
 
 def paper_mode_count(size: int) -> int:

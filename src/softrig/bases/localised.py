@@ -7,7 +7,7 @@ do. The paper's clamps every region at its border, which stiffens the whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -234,6 +234,7 @@ def paper_regional_modes(
     weights: np.ndarray,
     count: int,
     *,
+    derivatives: int | None = None,
     eta: float = 0.1,
     kappa: float = 0.5,
     constraints: csr_array | None = None,
@@ -242,7 +243,8 @@ def paper_regional_modes(
 
     With W' of the region's free vertices, the others fixed: K y = λ WMW y, φ = W y (Eq. 32);
     K z_ij = −(H:φ_i) y_j, ψ_ij = W z_ij (Eq. 33), which is not symmetric in i and j and is averaged. With
-    `constraints` C (c, 3·free) the same in the null space of C W (Eqs. 34, 35): C φ = 0 and C ψ = 0.
+    `constraints` C (c, 3·free) the same in the null space of C W (Eqs. 34, 35): C φ = 0 and C ψ = 0. `derivatives`:
+    those of so many leading modes, default all.
     """
     remapped = paper_region_weights(np.asarray(weights, dtype=np.float64), eta=eta, kappa=kappa)
     require_members(remapped[:, None], body.free)
@@ -258,10 +260,11 @@ def paper_regional_modes(
     stiffness = constrained_matrix(body.rest_stiffness, Z)
     values, y = lowest_eigenpairs(stiffness, constrained_matrix(body.mass, weighted), count, solver=body.solver_name)
     modes = LinearModes(values, np.asarray(weighted @ y), None)
-    loads = -_mixed_derivative(body, modes.shapes, np.asarray(Z @ y))
+    leading = modes.leading(derivatives).shapes
+    loads = -_mixed_derivative(body, leading, np.asarray(Z @ y[:, : leading.shape[1]]))
     solve = stiffness_solve(stiffness, stiffness, None, solver=body.solver_name)
     bent = np.asarray(weighted @ solve(np.ascontiguousarray(Z.T @ loads)))
-    return modes, ModalDerivatives(sorted_indices(2, count), bent)
+    return modes, ModalDerivatives(sorted_indices(2, leading.shape[1]), bent)
 
 
 def _mixed_derivative(body: FullBody, shapes: np.ndarray, unweighted: np.ndarray) -> np.ndarray:
@@ -278,6 +281,7 @@ def paper_regional_samples(
     weights: np.ndarray,
     modes: int,
     *,
+    derivatives: int | None = None,
     eta: float = 0.1,
     kappa: float = 0.5,
     constraints: csr_array | None = None,
@@ -286,7 +290,15 @@ def paper_regional_samples(
     """For each region of `weights` (n, g) its `modes` modes and their derivatives, at a physical size, as samples."""
     found = []
     for region in range(weights.shape[1]):
-        pair = paper_regional_modes(body, weights[:, region], modes, eta=eta, kappa=kappa, constraints=constraints)
+        pair = paper_regional_modes(
+            body,
+            weights[:, region],
+            modes,
+            derivatives=derivatives,
+            eta=eta,
+            kappa=kappa,
+            constraints=constraints,
+        )
         found.append(samples_of(body, derivative_samples(body, *pair, amplitude=amplitude)))
     return tuple(found)
 
@@ -346,6 +358,23 @@ def default_regions(
         weights = _diffused(weights, mesh, volumes, blend * float(volumes.sum() / len(tops)) ** (1.0 / 3.0))
     titles = tuple(names[top] if names else f"bone {top}" for top in tops)
     return BoneRegions(titles, compact_partition(weights), region_of_bone)
+
+
+def paper_regions(mesh: VolumeMesh, regions: BoneRegions, handles: Sequence[Handle] | None = None) -> BoneRegions:
+    """The same regions with the weights of PSSD §7: bounded biharmonic, of one handle each, as they come.
+
+    `handles`, one a region, default points in the middle of the regions: the paper's users set points. The weights
+    reach from handle to handle, so that regions overlap far more than parts of a partition; `paper_region_weights`
+    cuts them off. Weights that were cut off before (`compact_partition`) would be so twice.
+    """
+    if len(regions.names) == 1:
+        return regions
+    if handles is None:
+        volumes = np.bincount(mesh.elements.ravel(), np.repeat(mesh.volumes / 4.0, 4), minlength=len(mesh.vertices))
+        shares = regions.weights * volumes[:, None]
+        middles = shares.T @ mesh.vertices / shares.sum(axis=0)[:, None]
+        handles = [Handle.point(name, middle) for name, middle in zip(regions.names, middles, strict=True)]
+    return replace(regions, weights=region_weights(mesh, handles).weights)
 
 
 def merged_bones(volumes: np.ndarray, parents: np.ndarray, count: int) -> tuple[np.ndarray, list[int]]:

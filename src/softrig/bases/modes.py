@@ -31,6 +31,10 @@ class LinearModes:
         """(k,) hertz."""
         return np.sqrt(self.eigenvalues) / (2.0 * np.pi)
 
+    def leading(self, count: int | None) -> LinearModes:
+        """The `count` lowest of them; None: all."""
+        return self if count is None else LinearModes(self.eigenvalues[:count], self.shapes[:, :count], self.rigid)
+
 
 def linear_modes(body: FullBody, count: int) -> LinearModes:
     """The `count` lowest modes. A body without fixed vertices is free: its six rigid motions are left out."""

@@ -248,16 +248,18 @@ def _hard_thresholding(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Support ← the `count` largest of x + s Aᵀ(b − A x), x ← weights on it, until a support returns.
 
-    s = ‖g‖²/‖A g‖² with g the gradient on the present support, the step of normalised thresholding.
+    s = ‖g‖²/‖A g‖² with g the gradient on the present support, the step of normalised thresholding. Columns are first
+    made equally long: entries are compared with each other, and a long column would win by its length alone.
     The best support seen is kept, for the pursuit need not descend.
     """
-    A = problem.columns
-    support = np.argsort(-problem.correlations, kind="stable")[:count]
+    lengths = np.where(problem.lengths > 0.0, problem.lengths, 1.0)
+    A, correlations = problem.columns / lengths, problem.correlations / lengths
+    support = np.argsort(-correlations, kind="stable")[:count]
     x = np.zeros(A.shape[1])
     best: tuple[float, np.ndarray, np.ndarray] = (np.inf, support[:0], np.zeros(0))
     seen: set[bytes] = set()
     for step in range(PURSUITS):
-        gradient = problem.correlations if step == 0 else A.T @ (problem.target - A[:, support] @ x[support])
+        gradient = correlations if step == 0 else A.T @ (problem.target - A[:, support] @ x[support])
         moved = A[:, support] @ gradient[support]
         length = (gradient[support] @ gradient[support]) / max(moved @ moved, 1e-300)
         proposal = x + length * gradient
@@ -273,7 +275,9 @@ def _hard_thresholding(
             best = (error, support, weights)
         if progress:
             progress(step + 1, PURSUITS)
-    return best[1][best[2] > 0.0], best[2][best[2] > 0.0]
+    _, support, weights = best
+    used = weights > 0.0
+    return support[used], weights[used] / lengths[support[used]]
 
 
 METHODS: dict[str, Callable[[_Problem, int, np.random.Generator, Progress], tuple[np.ndarray, np.ndarray]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from softrig.bases.localised import BoneRegions, default_regions
+from softrig.bases.localised import BoneRegions, default_regions, paper_regions
 from softrig.errors import InputError
 from softrig.meshing.regions import Handle
 from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
@@ -19,7 +19,10 @@ from softrig.rig.deformers import Wire
 def make_regions(
     character: Character, flesh: Flesh, posing: Posing, project: Project, cache: StageCache
 ) -> BoneRegions:
-    """Regions by the project's handles, else from bones, else from the wires of a wire rig, else one."""
+    """Regions by the project's handles, else from bones, else from the wires of a wire rig, else one.
+
+    By the paper's recipe their weights are bounded biharmonic and overlap (`paper_regions`).
+    """
     count = len(flesh.mesh.vertices)
     handles = _handles(character, project)
     bones = posing.bones
@@ -32,6 +35,7 @@ def make_regions(
     parents = np.full(1, -1) if bones is None else bones.parents
     names = ("body",) if bones is None else bones.names
     places = [[*handle.head, *handle.tail] for handle in handles or ()]
+    as_printed = project.basis.recipe == "paper"
     key = content_hash(
         flesh.mesh.vertices,
         flesh.mesh.elements,
@@ -41,12 +45,15 @@ def make_regions(
         list(names),
         [handle.name for handle in handles],
         project.basis.regions,
+        *(["biharmonic"] if as_printed else []),
     )
 
     def make() -> Arrays:
         found = default_regions(
             flesh.mesh, table, parents, names=names, count=project.basis.regions, handles=handles or None
         )
+        if as_printed:
+            found = paper_regions(flesh.mesh, found, handles or None)
         return {
             "weights": found.weights,
             "region_of_bone": found.region_of_bone,
