@@ -17,6 +17,7 @@ from softrig.io.images import write_gif, write_png
 from softrig.machine import this_machine
 from softrig.models.file import load_character_model, save_model
 from softrig.models.pose_space import PoseSpaceModel
+from softrig.pipeline.ahead import compiling_ahead
 from softrig.pipeline.baking import Baked, bake, model_simulation
 from softrig.pipeline.build import build
 from softrig.pipeline.timing import step_times
@@ -61,12 +62,13 @@ def run_character_demo(
     One worker: on a fresh machine several would each compile the same code, which takes longer than the work.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with stages() as work:
+    with stages() as work, compiling_ahead() as ahead:
         with work.stage(f"Making the {name}"):
             write_character_glb(built_in(name), folder / f"{name}.glb")
             character = load_character(folder / f"{name}.glb")
         model = build(character, settings, cache=folder / ".softrig-cache", jobs=jobs, stage=work.stage)
         with work.stage("Timing a step (compiles the first time)"):
+            ahead.wait()
             model.notes["step"] = step_times(model)
         with work.stage("Writing and reading the model file"):
             save_model(model, folder / f"{name}.softrig")
