@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from softrig.models.pose_space import PoseSpaceModel
 from softrig.pipeline.ahead import compiling_ahead
 from softrig.pipeline.baking import Baked, bake, model_simulation
 from softrig.pipeline.build import build
+from softrig.pipeline.parallel import worker_count
 from softrig.pipeline.timing import step_times
 from softrig.project import Project
 from softrig.render import Camera, Ground, Mesh, Series, colour_bar, label, line_plot, render, sequential, strip
@@ -174,11 +176,13 @@ def telling_frames(sizes: np.ndarray, count: int) -> list[int]:
 
 def _animation(paint: _Painter, shown: Bake, fps: float, update: object) -> list[np.ndarray]:
     assert shown.plain is not None
-    step = max(1, round(60.0 / fps))
+    chosen = range(0, len(shown), max(1, round(60.0 / fps)))
+    sides = [side[i] for i in chosen for side in (shown.plain, shown.vertices)]
+    with ThreadPoolExecutor(worker_count(None)) as pool:
+        pictures = list(pool.map(lambda vertices: paint.plain(vertices, GIF_SIZE), sides))
     frames = []
-    for i in range(0, len(shown), step):
-        pair = [paint.plain(vertices[i], GIF_SIZE) for vertices in (shown.plain, shown.vertices)]
-        joined = np.concatenate(pair, axis=1)
+    for i, plain, soft in zip(chosen, pictures[::2], pictures[1::2], strict=True):
+        joined = np.concatenate([plain, soft], axis=1)
         frames.append(label(joined, f"t = {shown.times[i]:.2f} s   plain | soft", corner="top left"))
     if callable(update):
         update(2, 2)
