@@ -58,7 +58,8 @@ def _started(module: str) -> subprocess.Popen[bytes] | None:
     try:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", module],
-            env={**os.environ, "PYTHONPATH": path},
+            # Colouring the messages of errors that it only tries out takes the compiler 4 % of its time.
+            env={**os.environ, "PYTHONPATH": path, "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING": "1"},
             stdin=subprocess.PIPE,  # closes when this process is gone, however that happens
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
