@@ -11,7 +11,6 @@ Field = Callable[[np.ndarray], np.ndarray]
 """From points (n, 3) to distances (n,), negative inside."""
 
 
-@njit(cache=True)
 def limb(points: np.ndarray, axis: np.ndarray, radii: np.ndarray, far: float) -> np.ndarray:
     """(n,) distance of `points` (n, 3) from a round limb about the polyline `axis` (k, 3).
 
@@ -20,23 +19,37 @@ def limb(points: np.ndarray, axis: np.ndarray, radii: np.ndarray, far: float) ->
     Points outside the limb's box by more than `far` get that gap, a lower bound: most points of a
     large body, spared the loop over the stretches.
     """
-    stretches = axis.shape[0] - 1
     alongs = axis[1:] - axis[:-1]
     squared = (alongs * alongs).sum(axis=1)
     widening = radii[1:] - radii[:-1]
     tapers = widening / np.sqrt(squared)
     leans = tapers / np.sqrt(np.maximum(1.0 - tapers * tapers, 1e-6) * squared)
-    low, high = np.empty(3), np.empty(3)
-    for d in range(3):
-        low[d] = (axis[:, d] - radii).min()
-        high[d] = (axis[:, d] + radii).max()
+    low, high = (axis - radii[:, None]).min(axis=0), (axis + radii[:, None]).max(axis=0)
+    start = np.ascontiguousarray(axis[:-1]), np.ascontiguousarray(radii[:-1])
+    return _distances(np.asarray(points), *start, alongs, squared, widening, leans, low, high, far)
+
+
+@njit(cache=True)
+def _distances(
+    points: np.ndarray,
+    axis: np.ndarray,
+    radii: np.ndarray,
+    alongs: np.ndarray,
+    squared: np.ndarray,
+    widening: np.ndarray,
+    leans: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    far: float,
+) -> np.ndarray:
+    """`limb` from what is known of its stretches, of which `axis` and `radii` are the beginnings."""
     distances = np.empty(points.shape[0])
     for n in range(points.shape[0]):
         gap = 0.0
         for d in range(3):
             gap = max(gap, low[d] - points[n, d], points[n, d] - high[d])
         nearest = gap if gap > far else np.inf
-        for s in range(stretches if gap <= far else 0):
+        for s in range(axis.shape[0] if gap <= far else 0):
             x, y, z = points[n, 0] - axis[s, 0], points[n, 1] - axis[s, 1], points[n, 2] - axis[s, 2]
             t = (x * alongs[s, 0] + y * alongs[s, 1] + z * alongs[s, 2]) / squared[s]
             aside = np.sqrt(max(x * x + y * y + z * z - t * t * squared[s], 0.0))

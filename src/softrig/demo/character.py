@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from softrig.io.images import write_gif, write_png
 from softrig.machine import this_machine
 from softrig.models.file import load_character_model, save_model
 from softrig.models.pose_space import PoseSpaceModel
+from softrig.pipeline.ahead import compiling_ahead
 from softrig.pipeline.baking import Baked, bake, model_simulation
 from softrig.pipeline.build import build
+from softrig.pipeline.parallel import worker_count
 from softrig.pipeline.timing import step_times
 from softrig.project import Project
 from softrig.render import Camera, Ground, Mesh, Series, colour_bar, label, line_plot, render, sequential, strip
@@ -61,12 +64,13 @@ def run_character_demo(
     One worker: on a fresh machine several would each compile the same code, which takes longer than the work.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with stages() as work:
+    with stages() as work, compiling_ahead() as ahead:
         with work.stage(f"Making the {name}"):
             write_character_glb(built_in(name), folder / f"{name}.glb")
             character = load_character(folder / f"{name}.glb")
         model = build(character, settings, cache=folder / ".softrig-cache", jobs=jobs, stage=work.stage)
         with work.stage("Timing a step (compiles the first time)"):
+            ahead.wait()
             model.notes["step"] = step_times(model)
         with work.stage("Writing and reading the model file"):
             save_model(model, folder / f"{name}.softrig")
@@ -172,11 +176,13 @@ def telling_frames(sizes: np.ndarray, count: int) -> list[int]:
 
 def _animation(paint: _Painter, shown: Bake, fps: float, update: object) -> list[np.ndarray]:
     assert shown.plain is not None
-    step = max(1, round(60.0 / fps))
+    chosen = range(0, len(shown), max(1, round(60.0 / fps)))
+    sides = [side[i] for i in chosen for side in (shown.plain, shown.vertices)]
+    with ThreadPoolExecutor(worker_count(None)) as pool:
+        pictures = list(pool.map(lambda vertices: paint.plain(vertices, GIF_SIZE), sides))
     frames = []
-    for i in range(0, len(shown), step):
-        pair = [paint.plain(vertices[i], GIF_SIZE) for vertices in (shown.plain, shown.vertices)]
-        joined = np.concatenate(pair, axis=1)
+    for i, plain, soft in zip(chosen, pictures[::2], pictures[1::2], strict=True):
+        joined = np.concatenate([plain, soft], axis=1)
         frames.append(label(joined, f"t = {shown.times[i]:.2f} s   plain | soft", corner="top left"))
     if callable(update):
         update(2, 2)

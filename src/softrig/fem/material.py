@@ -50,7 +50,8 @@ class Material:
         for name, field in zip(("young or poisson", "young or poisson", "density"), fields, strict=True):
             if field.ndim and field.shape != (elements,):
                 raise InputError(f"material {name} has {field.size} values for {elements} elements")
-        lam, mu, rho = (np.ascontiguousarray(np.broadcast_to(field, elements)) for field in fields)
+        # Always arrays of their own: to the compiler one that may not be written is of another type.
+        lam, mu, rho = (np.array(np.broadcast_to(field, elements)) for field in fields)
         return lam, mu, rho
 
 

@@ -108,7 +108,8 @@ def _fill_buckets(first: np.ndarray, last: np.ndarray, shape: np.ndarray) -> tup
         if fill == 0:
             starts = np.cumsum(starts)
             members = np.empty(starts[-1], np.int64)
-    starts[1:] = starts[:-1].copy()
+    for cell in range(len(starts) - 1, 0, -1):
+        starts[cell] = starts[cell - 1]
     starts[0] = 0
     return starts, members
 

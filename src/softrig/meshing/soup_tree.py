@@ -47,11 +47,13 @@ class SoupTree(NamedTuple):
 def build_tree(points: np.ndarray, faces: np.ndarray) -> SoupTree:
     """The tree over triangles `faces` (m, 3) of `points` (n, 3)."""
     corners = np.ascontiguousarray(points[faces], dtype=np.float64)
-    return _build(corners)
+    order, *boxes = _build(corners)
+    return SoupTree(corners[order], order, *(table.copy() for table in boxes))
 
 
 @njit(cache=True)
-def _build(corners: np.ndarray) -> SoupTree:
+def _build(corners: np.ndarray) -> tuple[np.ndarray, ...]:
+    """All of the tree but the corners; loops, because whole arrays would cost the compiler twice as much."""
     count = corners.shape[0]
     order = np.arange(count)
     middles = np.empty((count, 3))
@@ -69,32 +71,40 @@ def _build(corners: np.ndarray) -> SoupTree:
         _summarise(corners, middles, order[first:last], low[box], high[box], dipole[box], centre[box])
         for t in order[first:last]:
             for c in range(3):
-                radius[box] = max(radius[box], np.linalg.norm(corners[t, c] - centre[box]))
+                square = 0.0
+                for d in range(3):
+                    square += (corners[t, c, d] - centre[box, d]) ** 2
+                radius[box] = max(radius[box], np.sqrt(square))
         if last - first > LEAF:
-            part = order[first:last]
+            part = order[first:last].copy()
             widest, axis = -1.0, 0
             for d in range(3):
-                along = middles[part, d]
-                width = along.max() - along.min()
-                if width > widest:
-                    widest, axis = width, d
-            order[first:last] = part[np.argsort(middles[part, axis], kind="mergesort")]
+                least, greatest = np.inf, -np.inf
+                for t in part:
+                    least, greatest = min(least, middles[t, d]), max(greatest, middles[t, d])
+                if greatest - least > widest:
+                    widest, axis = greatest - least, d
+            along = np.empty(last - first)
+            for k in range(last - first):
+                along[k] = middles[part[k], axis]
+            places = np.argsort(along, kind="mergesort")
+            for k in range(last - first):
+                order[first + k] = part[places[k]]
             half = (first + last) // 2
             left[box] = boxes
             span[boxes, 0], span[boxes, 1] = first, half
             span[boxes + 1, 0], span[boxes + 1, 1] = half, last
             boxes += 2
         box += 1
-    return SoupTree(
-        corners[order],
+    return (
         order,
-        low[:boxes].copy(),
-        high[:boxes].copy(),
-        left[:boxes].copy(),
-        span[:boxes].copy(),
-        dipole[:boxes].copy(),
-        centre[:boxes].copy(),
-        radius[:boxes].copy(),
+        low[:boxes],
+        high[:boxes],
+        left[:boxes],
+        span[:boxes],
+        dipole[:boxes],
+        centre[:boxes],
+        radius[:boxes],
     )
 
 
@@ -207,7 +217,8 @@ def nearest_points(tree: SoupTree, queries: np.ndarray, bound: float) -> tuple[n
                     best = squared
                     triangles[q] = tree.triangle[t]
                     distances[q] = np.sqrt(squared)
-                    places[q, :] = near
+                    for d in range(3):
+                        places[q, d] = near[d]
     return distances, triangles, places
 
 

@@ -105,13 +105,17 @@ class MapDrive:
         self._place = {int(feature): place for place, feature in enumerate(feature_order(model)[2])}
         maps = [known for known in (self._stiffness, self._inertia) if known is not None]
         self._tables = [self._table(known) for known in maps]
+        # In one order, whichever they were made in: the compiler takes each for another type.
+        self._coefficients = [np.ascontiguousarray(known.coefficients) for known in maps]
+        self._remainders = None if self._inertia is None else np.ascontiguousarray(self._inertia.remainders)
         if len(maps) == 2 and maps[0].same_kernel(maps[1]):
             del self._tables[1]
 
     def _table(self, known: PoseKernel) -> tuple[np.ndarray, ...]:
         """What `write_kernel` needs, and room for its answer."""
         places = np.array([self._place[int(column)] for column in known.columns], np.int32)
-        return places, known.groups, known.lengths, known.samples, np.zeros(len(known.samples))
+        samples = np.ascontiguousarray(known.samples)
+        return places, known.groups, known.lengths, samples, np.zeros(len(samples))
 
     def write(self, features: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
         """Write the weights of the stiffness map's components and the shares of the inertia map's, where there are any.
@@ -121,10 +125,9 @@ class MapDrive:
         for places, groups, lengths, samples, values in self._tables:
             write_kernel(places, groups, lengths, samples, features, values)
         if self._stiffness is not None:
-            write_weights(self._tables[0][-1], self._stiffness.coefficients, w, out[: self._weights])
-        if self._inertia is not None:
-            known, values = self._inertia, self._tables[-1][-1]
-            write_shares(values, known.coefficients, known.remainders, w, out[self._weights :])
+            write_weights(self._tables[0][-1], self._coefficients[0], w, out[: self._weights])
+        if self._remainders is not None:
+            write_shares(self._tables[-1][-1], self._coefficients[-1], self._remainders, w, out[self._weights :])
 
 
 def observed_vertices(model: PoseSpaceModel) -> np.ndarray:

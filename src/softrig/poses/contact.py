@@ -205,7 +205,8 @@ def _choose(
                 distances[v], chosen[v] = distance, t
         length = np.sqrt(total[0] ** 2 + total[1] ** 2 + total[2] ** 2)
         if chosen[v] >= 0 and length > 0.0:
-            directions[v] = total / length
+            for d in range(3):
+                directions[v, d] = total[d] / length
         else:
             chosen[v] = -1
     return chosen, distances, directions

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-kernel = njit(cache=True, fastmath=True, error_model="numpy")
+# Without the lock, so that pictures can be made side by side.
+kernel = njit(cache=True, fastmath=True, error_model="numpy", nogil=True)
 # A call that hands over the scene's arrays takes longer than the body of these.
 inlined_kernel = njit(cache=True, fastmath=True, error_model="numpy", inline="always")
 

@@ -59,7 +59,8 @@ def mixing_weights(z: np.ndarray, w: np.ndarray, positive: np.ndarray, basis: np
     if basis.shape[0] == 1:
         basis[0] = 1.0
     else:
-        basis[:] = w
+        for i in range(w.shape[0]):  # w as a whole would have the compiler prepare for a wrong length
+            basis[i] = w[i]
 
 
 @njit(cache=True, forceinline=True)
