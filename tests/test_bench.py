@@ -424,14 +424,15 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
         mesh={"tets": 400}, basis={"modes": 12, "regions": 2, "contact": False, "rehearsal": 0.5}, poses={"count": 2}
     )
     case = fidelity.Case("arm", "bend", 15.0, small)
-    sizes = {}
-    rows = fidelity.case_rows(case, tmp_path, sizes, converged=False)
+    rows, sizes = fidelity.case_rows(case, tmp_path, converged=False)
     assert list(sizes) == ["arm without 'bend'"]
     by_name = {row.what.split(": ")[1]: row for row in rows}
-    assert len(by_name) == 7
+    assert len(by_name) == 8
     for row in rows:
         assert 0.0 < row.ours < 100.0
         assert {"peak, of the true one", "frequency, % off", "volume drift, %"} <= set(row.also)
     assert by_name["ours"].ours < by_name["the paper's recipe"].ours
     assert by_name["ours"].ours < by_name["basis of the neutral pose, exact forces"].ours
     assert abs(by_name["ours"].also["frequency, % off"]) < 20.0
+    few, _ = fidelity.case_rows(replace(case, baselines=False), tmp_path, converged=False)
+    assert few == rows[:2]

@@ -33,7 +33,7 @@ from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.rehearsal import violent_parts
 from softrig.pipeline.shapes import rehearsed_modes
 from softrig.pipeline.stiffness import CONTACT, contact_share, contact_stiffness, stiffness_range
-from softrig.pipeline.yielding import LEAST, YieldingStiffness
+from softrig.pipeline.yielding import LEAST, MOST, YieldingStiffness
 from softrig.project import Project
 from softrig.rig.character import Character, Part
 from softrig.rig.clip import Clip
@@ -121,6 +121,7 @@ def test_unseen_force_errors_are_small_at_and_between_poses(built: Built) -> Non
 def test_the_stiffness_map_is_right_at_its_poses_and_definite_far_from_them(built: Built) -> None:
     model = built.model
     yielding = YieldingStiffness(model, built.flesh, built.fabric)
+    neutral = yielding.at(model.poses.parameters[0])
     for p in model.poses.parameters:
         exact = yielding.at(p)
         assert np.linalg.norm(model.linear_part(p) - exact) < 0.005 * np.linalg.norm(exact)
@@ -129,6 +130,8 @@ def test_the_stiffness_map_is_right_at_its_poses_and_definite_far_from_them(buil
         assert shares.min() > LEAST - 1e-6
         assert shares.max() < 1.0 + 1e-6
         assert shares.mean() < 0.9
+        # Directions that a pose squeezes are not followed.
+        assert eigh(exact, MOST * neutral + LEAST * stiff, eigvals_only=True).max() < 1.0 + 1e-6
     wild = model.rig.parameters.rest.copy()
     start = model.rig.parameters.index("lower.rotation.x")
     for angle in (-2.5, -1.0, 2.0, 3.0):
@@ -136,19 +139,33 @@ def test_the_stiffness_map_is_right_at_its_poses_and_definite_far_from_them(buil
         assert np.linalg.eigvalsh(model.linear_part(wild)).min() > 0.0
 
 
+def test_a_material_that_stiffens_with_the_pose_is_not_held_back(built: Built) -> None:
+    model, fabric = built.model, built.fabric
+    young = fabric.young.copy()
+    young[1:] *= 4.0
+    stiffened = YieldingStiffness(model, built.flesh, replace(fabric, young=young)).at(model.poses.parameters[1])
+    neutral = YieldingStiffness(model, built.flesh, fabric).at(model.poses.parameters[0])
+    assert np.median(eigh(stiffened, neutral, eigvals_only=True)) > 2.0 * MOST
+
+
 def test_where_the_rest_yields_the_motion_is_truer_than_that_of_the_modes_alone(cache: Path) -> None:
     """On clips that nothing was rehearsed for; the paper's recipe does without."""
     built = build_parts(limb(), SMALL.changed(basis={"rehearsal": 0.0, "modes": 16}), cache=cache, jobs=1)
     assert built.model.cubature.beyond == LEAST
     damping = default_damping(built)
+    errors = []
     for clip in limb().clips:
         _, poses = clip.resample(60.0)
         full = full_trajectory(built, poses, 60.0, damping=damping)
-        ours, alone = (
-            trajectory_error(reduced_trajectory(model, poses, 60.0, damping=damping), full, model.vertex_mass)
-            for model in (built.model, exact_forces(built))
+        errors.append(
+            [
+                trajectory_error(reduced_trajectory(model, poses, 60.0, damping=damping), full, model.vertex_mass)
+                for model in (built.model, exact_forces(built))
+            ]
         )
-        assert ours < 0.97 * alone
+    ours, alone = np.array(errors).T
+    assert ours.mean() < 0.9 * alone.mean()
+    assert (ours < 1.05 * alone).all()  # where the modes alone follow closely there is little to gain
     assert build(limb(), SMALL, recipe="paper", cache=cache, jobs=1).cubature.beyond == 1.0
 
 

@@ -23,6 +23,8 @@ from softrig.project import Project
 
 CONTACT = 1.0
 """Stiffness of contacts against that of the flesh. Ten times as much locks modes that were never meant to touch."""
+YIELDING_CONTACT = 0.4
+"""Of that, where the rest yields: springs do not stand out there either."""
 TOGETHER = 12
 """Sample poses that a worker does at a time."""
 COMPONENTS = 40
@@ -72,14 +74,13 @@ def with_stiffness_map(
         posing.positions,
         contact,
         ["beyond the poses' own, with range", COMPONENTS, KEPT, SHORTEST, RIDGE],
-        [LEAST, MOST] if yields else [],
+        [LEAST, MOST, YIELDING_CONTACT] if yields else [],
     )
 
     def make() -> Arrays:
         stiffness = _stiffness_at(_Task(model, flesh, fabric, yields, poses), jobs, progress)
         positive = np.stack([model.positive_weights(p) for p in poses])
-        # Where the rest yields, the springs do not stand out either.
-        springs = LEAST * contact if yields else contact
+        springs = YIELDING_CONTACT * contact if yields else contact
         stiffness += np.tensordot(np.stack([contact_share(w) for w in positive]), springs, axes=1)
         features = model.pose_features(poses)[:, columns]
         lengths = kernel_lengths(model, features, columns, groups)
