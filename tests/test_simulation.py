@@ -1,5 +1,6 @@
 """Poses in, vertices out: the same motion at any frame rate, calm through anything, repeatable to the bit."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -135,6 +136,19 @@ def test_jittered_frames_see_the_same_motion(bar):
     node = np.abs(v).max(axis=0).argmax()
     wanted = np.interp(times, fine, v[:, node])
     assert np.abs(u[:, node] - wanted).max() < 0.03 * np.abs(wanted).max()
+
+
+def test_a_copy_in_the_middle_of_a_motion_goes_on_alike_and_alone(bar):
+    heights = 0.1 * smooth(np.arange(40) / 60.0)
+    poses = lifted(bar, heights)
+    one = Simulation(bar, fps=60.0)
+    for p in poses[:15]:
+        one.step(p)
+    other = copy.deepcopy(one)
+    seen = [one.step(p).copy() for p in poses[15:]]
+    for p, expected in zip(poses[15:], seen, strict=True):
+        np.testing.assert_array_equal(other.step(p), expected)
+    assert np.abs(seen[0] - seen[-1]).max() > 1e-3
 
 
 def test_a_held_pose_is_still(bending):

@@ -32,7 +32,9 @@ class Surface:
         skin, shapes = stages[-1], stages[0] if isinstance(stages[0], BlendShapes) else None
         plain = len(stages) == 1 or (len(stages) == 2 and shapes is not None)
         vertices, motion, bones = motion_tables(model, rows, memory)
-        self._motion = (*motion, *bones)
+        # The modes' state is looked up anew each time: a copy of this must look into its own.
+        self._state = memory.state
+        self._motion = (*motion[1:], *bones)
         self._moves = motion.moves
         order = np.arange(self._count)
         self._skin: tuple[Any, ...] | None = None
@@ -52,9 +54,9 @@ class Surface:
             raise InputError(f"the surface needs contiguous float32 ({self._count}, 3), not {out.dtype} {out.shape}")
         flat = out.reshape(-1)
         if self._skin is not None:
-            kernels.draw_skin(p, flat, *self._motion, *self._skin, *self._embedding)
+            kernels.draw_skin(p, flat, self._state[0], *self._motion, *self._skin, *self._embedding)
         else:
-            kernels.move_tets(*self._motion)
+            kernels.move_tets(self._state[0], *self._motion)
             own = np.ascontiguousarray(self._rig.positions(self._model.corrected(p)).T, dtype=np.float32)
             kernels.embed(own[0], own[1], own[2], self._moves, *self._embedding, flat)
         return out

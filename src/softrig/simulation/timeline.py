@@ -45,11 +45,20 @@ class Timeline:
         self._rate = rate
         self._lead = 0.5 if lead else 0.0
         self._memory = np.zeros((5, size))
-        self.values, self.slope = self._memory[:2]
         self._chord_span = 0.0
         self.since = 0.0
         self._cubic = np.zeros((4, size))
         self._now = np.zeros((3, size))
+
+    @property
+    def values(self) -> np.ndarray:
+        """(Z,) at the last frame, live."""
+        return self._memory[0]  # never kept: a copy of the timeline must look into its own memory
+
+    @property
+    def slope(self) -> np.ndarray:
+        """(Z,) at the last frame, 1/s, live."""
+        return self._memory[1]
 
     @property
     def is_moving(self) -> bool:
