@@ -108,6 +108,12 @@ def test_unseen_force_errors_are_small_at_and_between_poses(built: Built) -> Non
     for errors in built.model.notes["cubature"]["unseen"]:
         assert errors["gaussian"] < 0.06
         assert errors["loads"] < 0.06
+    for p in built.model.poses.parameters:
+        given = between_poses_errors(built.model, built.flesh, built.posing, built.fabric, p, own=True)
+        found = between_poses_errors(built.model, built.flesh, built.posing, built.fabric, p)
+        assert 0.0 < max(given.gaussian, given.loads) < 0.04
+        # Nothing touches here, and the map is exact at the poses.
+        assert found.loads == pytest.approx(given.loads, abs=0.01)
     halfway = built.character.clip("bend").sample(0.5)[0]
     errors = between_poses_errors(built.model, built.flesh, built.posing, built.fabric, halfway)
     assert max(errors.gaussian, errors.loads) < 0.06

@@ -84,6 +84,9 @@ BENCHES: dict[str, Bench] = {
     "crowd": Bench(crowd.crowd, "1 to 100 characters at once, on one core and on all", 1.5),
     "viewer": Bench(viewer.live_viewer, "the live viewer: pictures a second, bytes a frame", 1.5),
     "fidelity": Bench(fidelity.fidelity, "reduced against full motion on unseen clips", 22.0, only_long=True),
+    "fidelity-others": Bench(
+        fidelity.fidelity_others, "the same for all other clips of the built-in characters", 15.0, only_long=True
+    ),
     "fidelity-sweep": Bench(
         fidelity.fidelity_sweep, "reduced against full motion: modes and poses", 15.0, only_long=True
     ),

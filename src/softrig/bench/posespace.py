@@ -149,8 +149,8 @@ def full_step(built: Built, steps: int = 12) -> Timing:
 
 
 def _error_rows(built: Built) -> list[Row]:
-    at = _worst_error(built, built.model.poses.parameters)
-    worst = _worst_error(built, built.character.clip("walk").sample(np.array([0.3, 0.8])))
+    at = _worst_error(built, built.model.poses.parameters, own=True)
+    worst = _worst_error(built, built.character.clip("walk").sample(np.array([0.3, 0.8])), own=False)
     inertial = built.model.notes["inertia"]["along clips"]
     return [
         Row("force error at the poses, worst", "%", 100.0 * at, goal=5.0, others={"PSSD, training": 3.0}),
@@ -159,9 +159,10 @@ def _error_rows(built: Built) -> list[Row]:
     ]
 
 
-def _worst_error(built: Built, poses: np.ndarray) -> float:
-    """The largest error of the model's internal force at poses (k, P), on samples that no fit has seen."""
-    found = [between_poses_errors(built.model, built.flesh, built.posing, built.fabric, p) for p in poses]
+def _worst_error(built: Built, poses: np.ndarray, *, own: bool) -> float:
+    """The largest error of the model's internal force at poses (k, P), its own or not, on samples no fit has seen."""
+    parts = built.model, built.flesh, built.posing, built.fabric
+    found = [between_poses_errors(*parts, p, own=own) for p in poses]
     return max(max(errors.gaussian, errors.loads) for errors in found)
 
 
@@ -171,7 +172,7 @@ def _count_rows(built: Built, cache: Path) -> list[Row]:
     for share in (0.75, 1.0, 3.0):
         count = round(share * built.model.mode_count)
         other = build_parts(built.character, GORILLA.changed(cubature={"count": count}), cache=cache)
-        worst = _worst_error(other, other.model.poses.parameters)
+        worst = _worst_error(other, other.model.poses.parameters, own=True)
         with threadpool_limits(1):
             step, _ = step_and_surface(other)
         rows.append(Row(f"{len(other.model.cubature.tets)} cubature tets: error at the poses", "%", 100.0 * worst))

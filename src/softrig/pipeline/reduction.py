@@ -166,20 +166,35 @@ def _size(flesh: Flesh) -> float:
 
 
 def between_poses_errors(
-    model: PoseSpaceModel, flesh: Flesh, posing: Posing, fabric: Fabric, p: np.ndarray, *, seed: int = 0
+    model: PoseSpaceModel,
+    flesh: Flesh,
+    posing: Posing,
+    fabric: Fabric,
+    p: np.ndarray,
+    *,
+    own: bool = False,
+    seed: int = 0,
 ) -> CubatureErrors:
-    """Errors of the cubature at any pose p (P,), with interpolated shapes, weights and materials, on unseen samples."""
+    """Errors of the cubature at any pose p (P,), with interpolated shapes, weights and materials, on unseen samples.
+
+    `own`: p is a pose of the model, at which its linear part is exact but for the springs of contacts. Those are meant
+    and no error, so there the linear part is taken to be right.
+    """
     w = model.positive_weights(p)
     exact = mixed_elasticity(model, flesh, fabric, p, scales=model.mode_scales(p))
     loads = pose_loads(posing, flesh, int(w.argmax()))
     samples = pose_samples(exact, model.vertex_mass, loads, _size(flesh), UNSEEN, np.random.default_rng([seed, 77]))
     scale = model.mode_scales(p)
-    correction = model.linear_part(p) * scale[:, None] * scale
-    if model.cubature.stiffness_map is not None:
-        correction -= exact.cubature_stiffness(np.zeros(exact.modes), model.cubature.tets, w @ model.cubature.weights)
     linear = None
     if model.cubature.beyond != 1.0:
         linear = YieldingStiffness(model, flesh, fabric).at(p) * scale[:, None] * scale
+    correction = model.linear_part(p) * scale[:, None] * scale
+    if own:
+        correction = exact.rest_stiffness if linear is None else linear
+    if own or model.cubature.stiffness_map is not None:
+        correction = correction - exact.cubature_stiffness(
+            np.zeros(exact.modes), model.cubature.tets, w @ model.cubature.weights
+        )
     return cubature_errors(
         exact,
         model.cubature.tets,
