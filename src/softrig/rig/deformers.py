@@ -11,7 +11,6 @@ import numpy as np
 from softrig.errors import InputError, NotFiniteError, require_finite
 from softrig.numerics.rotations import (
     quaternion_conjugate,
-    quaternion_matrices,
     quaternion_product,
     quaternions_between,
 )
@@ -21,6 +20,7 @@ from softrig.rig.parameters import Parameters, unique_names
 from softrig.rig.protocol import Deformer
 from softrig.rig.skeleton import Skeleton
 from softrig.rig.skinning import LinearBlendSkin
+from softrig.rig.wire_kernel import carried_points
 
 _SAMPLES_PER_CONTROL = 16
 
@@ -170,33 +170,50 @@ class Wire(Deforming):
         tangents = filled_tangents(self._sample_slopes @ self.controls)
         return tangents, transported(tangents)
 
-    def _turns(self, controls: np.ndarray, vertices: np.ndarray | slice) -> np.ndarray:
-        """(m, 4) how the frame of each vertex turned since rest."""
+    @cached_property
+    def _back(self) -> np.ndarray:
+        """(n, 4) in the rest curve, from the own tangent of each vertex to that of the sample before it."""
         _, slopes, before = self._bound
+        tangents, _ = self._rest_frames
+        return quaternions_between(_own(slopes @ self.controls, tangents, before), tangents[before])
+
+    def deform(self, p: np.ndarray, points: np.ndarray, vertices: np.ndarray | None) -> np.ndarray:
+        """(len(points), 3) where the curve carries the points."""
+        if not np.any(p):
+            return points
+        chosen = np.arange(self.vertex_count) if vertices is None else vertices
+        if self.weights is None:
+            return self._carried(p, points, chosen)
+        # A chain has many wires, and each moves a part.
+        weights = np.asarray(self.weights)[chosen]
+        touched = np.flatnonzero(weights)
+        own = points[touched]
+        moved = np.array(points)
+        moved[touched] += weights[touched, None] * (self._carried(p, own, chosen[touched]) - own)
+        return moved
+
+    def _carried(self, p: np.ndarray, points: np.ndarray, vertices: np.ndarray) -> np.ndarray:
+        """(m, 3) where the curve alone would carry points (m, 3) of `vertices` (m,)."""
+        controls = self.controls + p.reshape(-1, 3)
         rest_tangents, rest_frames = self._rest_frames
         tangents = filled_tangents(self._sample_slopes @ controls)
         first = quaternions_between(rest_tangents[0], tangents[0])
         frames = quaternion_product(transported(tangents), first)
-        turns = quaternion_product(frames, quaternion_conjugate(rest_frames))[before[vertices]]
-        # From the sample on to the vertex' own tangent, in both the moved and the rest curve.
-        ahead = quaternions_between(
-            tangents[before[vertices]], _own(slopes[vertices] @ controls, tangents, before[vertices])
+        # How the samples turned since rest; the kernel goes on from there to each vertex' own tangent.
+        turns = quaternion_product(frames, quaternion_conjugate(rest_frames))
+        weights, slopes, before = self._bound
+        return carried_points(
+            np.ascontiguousarray(points, dtype=np.float64),
+            np.ascontiguousarray(vertices, dtype=np.int64),
+            weights,
+            slopes,
+            before,
+            self._back,
+            self.controls,
+            controls,
+            np.ascontiguousarray(tangents),
+            turns,
         )
-        own_rest = _own(slopes[vertices] @ self.controls, rest_tangents, before[vertices])
-        back = quaternion_conjugate(quaternions_between(rest_tangents[before[vertices]], own_rest))
-        return quaternion_product(ahead, quaternion_product(turns, back))
-
-    def deform(self, p: np.ndarray, points: np.ndarray, vertices: np.ndarray | None) -> np.ndarray:
-        """(len(points), 3) where the curve carries the points."""
-        chosen = slice(None) if vertices is None else vertices
-        controls = self.controls + p.reshape(-1, 3)
-        weights = self._bound[0][chosen]
-        arms = points - weights @ self.controls
-        turned = np.einsum("nij,nj->ni", quaternion_matrices(self._turns(controls, chosen)), arms)
-        moved = weights @ controls + turned
-        if self.weights is None:
-            return moved
-        return points + np.asarray(self.weights)[chosen][:, None] * (moved - points)
 
 
 def _own(slopes: np.ndarray, tangents: np.ndarray, before: np.ndarray) -> np.ndarray:
