@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import softrig
 from docs_for_tests import ROOT, WIDTH, Block, blocks, pages, prepare_hero, run_page, shown_output, words_of
+from softrig.io.characters import LOADERS
 from softrig.project import load_project
 
 MOST_LEFT_OUT = 8
@@ -31,6 +33,16 @@ def hero(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def own_formats() -> Iterator[None]:
+    """A page may add a format; other tests must not see it."""
+    before = dict(LOADERS)
+    yield
+    LOADERS.clear()
+    LOADERS.update(before)
+
+
+@pytest.mark.usefixtures("own_formats")
 @pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # small meshes of thin things
 @pytest.mark.parametrize("page", RUNNING, ids=name_of)
 def test_page_runs_from_top_to_bottom(page: Path, hero: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

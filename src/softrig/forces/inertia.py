@@ -210,7 +210,8 @@ def train_inertia(
                 progress(done, len(poses) * (samples + unseen))
     fields = [_with_uniform(field) for field in trained]
     columns, target = _sketched_columns(own, fields, vertex_mass, SKETCH_ROWS * count, seed)
-    support = sparse_selection(columns.T, target, count, method=method, seed=seed).support
+    # As long as they are: a vertex that is heavy and moves far matters more, unlike a tet that happens to be large.
+    support = sparse_selection(columns.T, target, count, method=method, seed=seed, equal_lengths=False).support
     if not support.size:
         raise SolverError("no vertex lessens the error of the inertial force: does the rig move at these poses?")
     weights = _full_weights(own, fields, vertex_mass, support)

@@ -52,11 +52,13 @@ def sparse_selection(
     *,
     method: str = "nnls",
     seed: int = 0,
+    equal_lengths: bool = True,
     progress: Progress = None,
 ) -> Selection:
     """At most `count` of the columns of A = `columns` (rows, k) and weights > 0 so that A x ≈ b = `target` (rows,).
 
-    `method` is one of `METHODS`; `seed` matters to "greedy" only. Fewer than `count` come back where more would not
+    `method` is one of `METHODS`; `seed` matters to "greedy" only, and `equal_lengths` to "htp":
+    whether columns are compared as if equally long, or as they are. Fewer than `count` come back where more would not
     bring the sum closer. `progress(done, total)` counts columns, or steps of the pursuit.
     """
     if method not in METHODS:
@@ -67,7 +69,8 @@ def sparse_selection(
     count = min(count, columns.shape[1])
     if not target.any():
         return Selection(np.zeros(0, np.int64), np.zeros(0), 0.0)
-    support, weights = METHODS[method](_Problem(columns, target), count, np.random.default_rng(seed), progress)
+    problem = _Problem(columns, target, equal_lengths)
+    support, weights = METHODS[method](problem, count, np.random.default_rng(seed), progress)
     order = np.argsort(support)
     support, weights = support[order], weights[order]
     return Selection(support, weights, _relative_error(columns[:, support], weights, target))
@@ -112,10 +115,11 @@ def _relative_error(columns: np.ndarray, weights: np.ndarray, target: np.ndarray
 class _Problem:
     """A, b and Aᵀb; columns of the Gram matrix AᵀA are made when first asked for."""
 
-    def __init__(self, columns: np.ndarray, target: np.ndarray) -> None:
+    def __init__(self, columns: np.ndarray, target: np.ndarray, equal_lengths: bool) -> None:
         self.columns = columns
         self.target = target
         self.lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
+        self.scales = np.where(equal_lengths & (self.lengths > 0.0), self.lengths, 1.0)
         self.correlations = columns.T @ target
         self.smallest = NOTHING * float(np.linalg.norm(target)) * self.lengths
         self._gram: dict[int, np.ndarray] = {}
@@ -248,11 +252,11 @@ def _hard_thresholding(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Support ← the `count` largest of x + s Aᵀ(b − A x), x ← weights on it, until a support returns.
 
-    s = ‖g‖²/‖A g‖² with g the gradient on the present support, the step of normalised thresholding. Columns are first
-    made equally long: entries are compared with each other, and a long column would win by its length alone.
+    s = ‖g‖²/‖A g‖² with g the gradient on the present support, the step of normalised thresholding. Where the
+    problem says so columns are first made equally long: entries are compared, and a long one would win by its length.
     The best support seen is kept, for the pursuit need not descend.
     """
-    lengths = np.where(problem.lengths > 0.0, problem.lengths, 1.0)
+    lengths = problem.scales
     A, correlations = problem.columns / lengths, problem.correlations / lengths
     support = np.argsort(-correlations, kind="stable")[:count]
     x = np.zeros(A.shape[1])
