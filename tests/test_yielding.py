@@ -77,23 +77,12 @@ def test_frequencies_lie_between_the_true_ones_and_those_of_the_modes_alone(full
     assert (ours[0] - true[0]) < 0.5 * (alone[0] - true[0])
 
 
-def test_a_stiffness_is_raised_only_where_it_is_too_low():
-    rng = np.random.default_rng(9)
-    factor = rng.normal(size=(5, 5))
+@pytest.mark.parametrize(("bounded", "bound", "idle"), [(raised, LEAST, 0.05), (lowered, MOST, 8.0)])
+def test_a_stiffness_is_bounded_only_where_it_is_beyond(bounded, bound, idle):
+    factor = np.random.default_rng(9).normal(size=(6, 6))
     other = factor @ factor.T
-    shares = np.array([0.1, 0.3, 0.5, 0.8, 1.0])
+    shares = np.array([0.1, 0.15, 0.9, 1.2, 1.9, 7.0])
     stiffness = (factor * shares) @ factor.T
-    found = raised(stiffness, other, LEAST)
-    np.testing.assert_allclose(eigh(found, other, eigvals_only=True), np.maximum(shares, LEAST), rtol=1e-9)
-    np.testing.assert_allclose(raised(stiffness, other, 0.05), stiffness, rtol=1e-9, atol=1e-12)
-
-
-def test_a_stiffness_is_lowered_only_where_it_is_too_high():
-    rng = np.random.default_rng(10)
-    factor = rng.normal(size=(5, 5))
-    neutral = factor @ factor.T
-    shares = np.array([0.2, 0.9, 1.2, 1.9, 7.0])
-    squeezed = (factor * shares) @ factor.T
-    found = lowered(squeezed, neutral, MOST)
-    np.testing.assert_allclose(eigh(found, neutral, eigvals_only=True), np.minimum(shares, MOST), rtol=1e-9)
-    np.testing.assert_allclose(lowered(squeezed, neutral, 8.0), squeezed, rtol=1e-9, atol=1e-12)
+    wanted = np.maximum(shares, bound) if bounded is raised else np.minimum(shares, bound)
+    np.testing.assert_allclose(eigh(bounded(stiffness, other, bound), other, eigvals_only=True), wanted, rtol=1e-9)
+    np.testing.assert_allclose(bounded(stiffness, other, idle), stiffness, rtol=1e-9, atol=1e-12)

@@ -1,7 +1,7 @@
 """A rehearsal: the full body lives through the most violent moments of the clips, and its shapes go into the basis.
 
 Shapes found from loads span whatever a rig may do; shapes the body really took span what it will be asked to do again,
-and few of them are enough: a third of the modes from them follow the clips at a quarter of the error.
+and few of them are enough (`REHEARSED` in `pipeline/shapes.py`).
 """
 
 from __future__ import annotations

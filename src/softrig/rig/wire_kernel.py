@@ -23,7 +23,7 @@ def _product(a: tuple, b: tuple) -> tuple:
 
 
 @njit(cache=True, forceinline=True)
-def _between(a: tuple, b: tuple) -> tuple:
+def turn_between(a: tuple, b: tuple) -> tuple:
     """The smallest rotation that turns unit direction a into b."""
     cosine = a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
     if cosine > OPPOSITE:
@@ -79,7 +79,7 @@ def carried_points(
         length = np.sqrt(own[m, 0] ** 2 + own[m, 1] ** 2 + own[m, 2] ** 2)
         ahead = (0.0, 0.0, 0.0, 1.0)
         if length > NO_LENGTH * longest:
-            ahead = _between(tangent, (own[m, 0] / length, own[m, 1] / length, own[m, 2] / length))
+            ahead = turn_between(tangent, (own[m, 0] / length, own[m, 1] / length, own[m, 2] / length))
         turn = (turns[sample, 0], turns[sample, 1], turns[sample, 2], turns[sample, 3])
         home = (back[vertex, 0], back[vertex, 1], back[vertex, 2], back[vertex, 3])
         x, y, z, w = _product(ahead, _product(turn, home))
