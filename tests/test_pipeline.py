@@ -20,7 +20,12 @@ from softrig.meshing.boxes import box_tets
 from softrig.models.file import load_character_model, save_model
 from softrig.models.full import FullBody
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
-from softrig.numerics.rotations import quaternions_from_vectors, rotation_vectors
+from softrig.numerics.rotations import (
+    quaternion_conjugate,
+    quaternion_product,
+    quaternions_from_vectors,
+    rotation_vectors,
+)
 from softrig.pipeline.baking import bake, model_simulation
 from softrig.pipeline.build import Built, build, build_parts
 from softrig.pipeline.cache import StageCache
@@ -28,7 +33,7 @@ from softrig.pipeline.compare import default_damping, exact_forces, full_traject
 from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.flesh import make_flesh
 from softrig.pipeline.inertia import clip_inertia_errors
-from softrig.pipeline.pose_samples import clip_frames, mixed_poses
+from softrig.pipeline.pose_samples import ALONE, clip_frames, feature_groups, mixed_poses, poses_of_one, sample_poses
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.rehearsal import violent_parts
 from softrig.pipeline.shapes import rehearsed_modes
@@ -214,6 +219,45 @@ def test_mixed_poses_take_whole_joints(built: Built) -> None:
     assert not all(np.isclose(frames[:, turn], p[turn]).all(axis=1).any() for p in mixed[1::2])
     most = np.abs(rotation_vectors(frames[:, turn])).max()
     assert np.abs(rotation_vectors(mixed[:, turn])).max() == pytest.approx(1.5 * most, rel=0.2)
+
+
+def test_sample_poses_turn_each_joint_alone(built: Built) -> None:
+    model, frames = built.model, clip_frames(built.model)
+    alone = poses_of_one(model, frames)
+    start, quaternions = model.poses.parameters[0], model.rig.parameters.quaternions
+    moved = [k for k in quaternions if np.ptp(frames[:, k : k + 4], axis=0).max() > 1e-6]
+    assert len(alone) == 6 * len(moved)
+    for place in moved:
+        four = slice(place, place + 4)
+        own = alone[np.abs(np.delete(alone - start, np.r_[four], axis=1)).max(axis=1) < 1e-12]
+        turns = rotation_vectors(quaternion_product(quaternion_conjugate(start[four]), own[:, four]))
+        expected = ALONE * np.concatenate([np.eye(3), -np.eye(3)])
+        assert len(own) == 6
+        np.testing.assert_allclose(turns, expected, atol=1e-12)
+    columns, groups = feature_groups(model, frames)
+    samples = sample_poses(model, frames, columns, groups, seed=0)
+    np.testing.assert_array_equal(samples[: len(model.poses)], model.poses.parameters)
+    assert all((np.abs(samples - p).max(axis=1) < 1e-12).any() for p in alone)
+
+
+def test_a_model_without_clips_knows_its_stiffness_between_the_poses(cache: Path) -> None:
+    """Joints turned alone stand in for the clips."""
+    character = limb()
+    _, poses = character.clip("bend").resample(10.0)
+    still = replace(character, clips=())
+    built = build_parts(still, SMALL.changed(poses={"count": 1}), cache=cache, jobs=1)
+    assert built.model.cubature.stiffness_map is not None
+    assert built.model.inertia_map is not None
+    yielding = YieldingStiffness(built.model, built.flesh, built.fabric)
+    neutral = yielding.at(built.model.poses.parameters[0])
+    ours, constant = [], []
+    for p in poses:
+        exact = yielding.at(p)
+        known = built.model.cubature.stiffness_map
+        weights = known.weights(built.model.pose_features(p), built.model.positive_weights(p))
+        ours.append(np.linalg.norm(np.tensordot(weights, known.components, axes=1) - exact))
+        constant.append(np.linalg.norm(neutral - exact))
+    assert np.mean(ours) < 0.3 * np.mean(constant)
 
 
 def test_a_rehearsed_clip_is_followed_closely(cache: Path) -> None:

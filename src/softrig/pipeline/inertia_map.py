@@ -22,7 +22,7 @@ from softrig.pipeline.parallel import Progress
 from softrig.pipeline.pose_samples import clip_frames, feature_groups, kernel_lengths, mixed_poses, sample_poses
 from softrig.project import Project
 
-COMPONENTS = 4
+COMPONENTS = 6
 """Components a bone has on average beside those of the poses; who needs more gets more."""
 KEPT = 1e-3
 """Components smaller than this share of the largest are left out."""
@@ -38,12 +38,12 @@ UNSEEN = 24
 def with_inertia_map(
     model: PoseSpaceModel, project: Project, cache: StageCache, progress: Progress | None = None
 ) -> tuple[PoseSpaceModel, dict[str, Any]]:
-    """`model` with C at any pose, regressed over its poses, its clips, and mixtures of them; and what to note of it.
+    """`model` with C at any pose, regressed over the poses of `sample_poses`; and what to note of it.
 
-    Only in bind space do vertices mix rotations; elsewhere, without clips, by the paper's recipe, and where poses held
-    out say that it is no better, the C_i mixed by pose weights stay.
+    Only in bind space do vertices mix rotations; elsewhere, by the paper's recipe, and where poses held out say that it
+    is no better, the C_i mixed by pose weights stay.
     """
-    if model.interpolation != "bind" or not model.clips or project.basis.recipe == "paper":
+    if model.interpolation != "bind" or project.basis.recipe == "paper":
         return model, {}
     frames = clip_frames(model)
     columns, groups = feature_groups(model, frames)

@@ -1,4 +1,8 @@
-"""Poses at which the maps of a model are fitted: its own, moments of its clips, and mixtures of them."""
+"""Poses at which the maps of a model are fitted: its own, moments of its clips, mixtures, single joints turned.
+
+The maps add up what each joint does. Clips move joints together, and within their own range: what a joint does alone,
+and beyond that range, only poses tell in which nothing else moves.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,12 @@ FRAMES_A_SECOND = 15.0
 MOST_FRAMES = 4000
 FROM_CLIPS, MIXED = 48, 48
 """Sample poses from the clips, and poses that take every joint from another moment of them."""
+ALONE = 0.9
+"""Radians that a joint turns alone, both ways about each of its axes."""
+MOST_ALONE = 120
+"""Poses of one joint at most; characters with many joints get those farthest from all other samples."""
+FAR = 0.05
+"""Joints whose turn moves the surface less than this share of what the farthest-reaching does need a clip to count."""
 SHORTEST = 0.3
 """Radians: no joint's kernel is narrower; also the least share of a length or morph."""
 BEYOND = 1.5
@@ -30,22 +40,24 @@ SAME = 1e-3
 
 
 def clip_frames(model: PoseSpaceModel) -> np.ndarray:
-    """(k, P) moments of the clips."""
+    """(k, P) moments of the clips; of a model without clips its poses, and joints turned alone."""
+    if not model.clips:
+        poses = model.poses.parameters
+        return np.concatenate([poses, poses_of_one(model, poses)])
     frames = np.concatenate([clip.resample(FRAMES_A_SECOND)[1] for clip in model.clips])
     return frames[:: -(-len(frames) // MOST_FRAMES)]
 
 
 def feature_groups(model: PoseSpaceModel, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(f,) features that count and that the poses or frames (k, P) move, and (G + 1,) where each group begins.
+    """(f,) features that count and that the samples of frames (k, P) move, and (G + 1,) where each group begins.
 
     A group is a joint's rotation, or a single other parameter.
     """
-    moved = np.ptp(model.pose_features(np.concatenate([model.poses.parameters, frames])), axis=0) > STILL
+    samples = np.concatenate([model.poses.parameters, frames, poses_of_one(model, frames)])
+    moved = np.ptp(model.pose_features(samples), axis=0) > STILL
     features = model.pose_features
     parameters = features.parameters
-    # The w of a quaternion is no feature, so those behind it stand one place earlier.
-    place = np.cumsum(~np.isin(np.arange(len(parameters)), parameters.quaternions + 3)) - 1
-    turned = {int(place[start]) for start in parameters.quaternions}
+    turned = set(_places(parameters)[parameters.quaternions].tolist())
     columns: list[int] = []
     groups = [0]
     feature = 0
@@ -59,6 +71,11 @@ def feature_groups(model: PoseSpaceModel, frames: np.ndarray) -> tuple[np.ndarra
     return np.array(columns, np.int64), np.array(groups, np.int64)
 
 
+def _places(parameters: Parameters) -> np.ndarray:
+    """(P,) the feature of each parameter. The w of a quaternion is none, so those behind it stand one place earlier."""
+    return np.cumsum(~np.isin(np.arange(len(parameters)), parameters.quaternions + 3)) - 1
+
+
 def kernel_lengths(model: PoseSpaceModel, features: np.ndarray, columns: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """(G,) ℓ in weighted features: how far each group goes over the samples (t, f), at least `SHORTEST` unweighted."""
     weights = model.pose_features.weights[columns]
@@ -69,16 +86,48 @@ def kernel_lengths(model: PoseSpaceModel, features: np.ndarray, columns: np.ndar
 def sample_poses(
     model: PoseSpaceModel, frames: np.ndarray, columns: np.ndarray, groups: np.ndarray, *, seed: int
 ) -> np.ndarray:
-    """(t, P) the model's poses, frames (k, P) of the clips as far apart as can be, and mixtures of their joints."""
+    """(t, P) the model's poses, frames (k, P) of the clips as far apart as can be, mixtures of their joints, and turns
+    of one joint alone."""
     mixtures = mixed_poses(model, frames, MIXED, np.random.default_rng([seed, 11]))
-    whole = np.concatenate([model.poses.parameters, frames, mixtures])
+    sources = (model.poses.parameters, frames, mixtures, poses_of_one(model, frames))
+    most = (len(model.poses), FROM_CLIPS, MIXED, MOST_ALONE)
+    whole = np.concatenate(sources)
     features = model.pose_features(whole)[:, columns]
     scaled = features / np.repeat(kernel_lengths(model, features, columns, groups), np.diff(groups))
-    own, last = len(model.poses), len(model.poses) + len(frames)
-    chosen = own + np.array(farthest_points(scaled[own:last], scaled[:own], FROM_CLIPS, SAME), np.int64)
-    held = np.concatenate([scaled[:own], scaled[chosen]])
-    blends = last + np.array(farthest_points(scaled[last:], held, MIXED, SAME), np.int64)
-    return np.concatenate([whole[:own], whole[chosen], whole[blends]])
+    chosen, begin = np.arange(len(model.poses)), len(model.poses)
+    for source, count in zip(sources[1:], most[1:], strict=True):
+        end = begin + len(source)
+        if begin < end:
+            found = farthest_points(scaled[begin:end], scaled[chosen], count, SAME)
+            chosen = np.concatenate([chosen, begin + np.array(found, np.int64)])
+        begin = end
+    return whole[chosen]
+
+
+def poses_of_one(model: PoseSpaceModel, frames: np.ndarray) -> np.ndarray:
+    """(k, P) the first pose with one joint turned by ± `ALONE` about one of its axes, or with one other parameter
+    `BEYOND` times as far from there as any frame (t, P).
+
+    Of those that the frames move; of a model without clips, all joints that reach far enough.
+    """
+    parameters, start = model.rig.parameters, model.poses.parameters[0]
+    reach = model.pose_features.weights[_places(parameters)]
+    moved = (np.ptp(frames, axis=0) > STILL) & (reach > 0.0)
+    joints = [place for place in parameters.quaternions if moved[place : place + 4].any()]
+    if not model.clips:
+        reach = reach[parameters.quaternions]
+        joints = list(parameters.quaternions[reach > FAR * reach.max(initial=0.0)])
+    turns = quaternions_from_vectors(ALONE * np.concatenate([np.eye(3), -np.eye(3)]))
+    ends = start + BEYOND * (np.stack([frames.min(axis=0), frames.max(axis=0)]) - start)
+    others = np.setdiff1d(np.flatnonzero(moved), parameters.quaternions[:, None] + np.arange(4))
+    found = np.tile(start, (len(turns) * len(joints) + len(ends) * len(others), 1))
+    for index, place in enumerate(joints):
+        rows = found[len(turns) * index : len(turns) * (index + 1), place : place + 4]
+        rows[:] = quaternion_product(unit_quaternions(rows), turns)
+    for index, place in enumerate(others):
+        begin = len(turns) * len(joints) + len(ends) * index
+        found[begin : begin + len(ends), place] = ends[:, place]
+    return found
 
 
 def mixed_poses(model: PoseSpaceModel, frames: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:

@@ -30,7 +30,7 @@ TOGETHER = 12
 COMPONENTS = 40
 KEPT = 1e-4
 """Components that hold less than this share of the variance are left out."""
-RIDGE = 1e-3
+RIDGE = 1e-4
 SOUND = 0.5
 """Regressed stiffness must stay above this share of the true one in its softest direction, and below the inverse.
 Where bases far apart are mixed in the world, a percent of a stiff mode is more than all of a soft one."""
@@ -48,12 +48,12 @@ def with_stiffness_map(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> PoseSpaceModel:
-    """`model` with K̃ at any pose, regressed over its poses, its clips, and mixtures of them.
+    """`model` with K̃ at any pose, regressed over its poses, its clips, mixtures of them, and joints turned alone.
 
-    `contact` (m, r, r) is what contact adds at the poses. A model whose clips never leave its poses, or without
+    `contact` (m, r, r) is what contact adds at the poses. A model whose rig never leaves its poses, or without
     stiffness correction, stays as it is, and so does one whose stiffness cannot be regressed soundly.
     """
-    if not project.cubature.stiffness_correction or not model.clips:
+    if not project.cubature.stiffness_correction:
         return model
     # Bases of their own at every pose keep contacts, beside which the rest may not yield.
     yields = len(model.shapes) == 1 and project.basis.recipe != "paper"
