@@ -22,7 +22,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
 from softrig.errors import InputError
 from softrig.files import write_bytes
@@ -32,6 +32,10 @@ LARGEST_FILE = 1 << 20
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Triple = tuple[float, float, float]
+_NumberOrMap = Discriminator(lambda value: "map" if isinstance(value, str) else "number")
+"""Tells the two apart, so that a wrong number is not told off for being no map as well."""
+Modulus = Annotated[Annotated[Positive, Tag("number")] | Annotated[str, Tag("map")], _NumberOrMap]
+Ratio = Annotated[Annotated[float, Field(gt=-1.0, lt=0.5), Tag("number")] | Annotated[str, Tag("map")], _NumberOrMap]
 
 
 class _Settings(BaseModel):
@@ -52,9 +56,10 @@ class MeshSettings(_Settings):
 class PoseMaterial(_Settings):
     """What is different about the material at one pose."""
 
-    young: Positive | None = None
-    """Young's modulus, Pa."""
-    poisson: Annotated[float, Field(gt=-1.0, lt=0.5)] | None = None
+    young: Modulus | None = None
+    """Young's modulus, Pa: a number, or the name of a map of one a vertex or one a tet."""
+    poisson: Ratio | None = None
+    """Poisson ratio: a number, or the name of a map like Young's modulus."""
     softness_map: str | None = None
     stiffness_map: str | None = None
     """Painted map whose values multiply Young's modulus (0 … 1 mapped to 1 … `stiffness_range`)."""
