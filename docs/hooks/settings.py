@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -161,7 +162,7 @@ def allowed(content: dict[str, Any]) -> str:
     if either := content.get("anyOf") or content.get("oneOf"):
         return " or ".join(allowed(each) for each in either if each.get("type") != "null")
     if "enum" in content:
-        return ", ".join(f'`"{choice}"`' for choice in content["enum"])
+        return ", ".join(f"`{json.dumps(choice)}`" for choice in content["enum"])
     kind = content.get("type")
     if kind in ("integer", "number"):
         return _interval(content)

@@ -144,10 +144,18 @@ class BasisSettings(_Settings):
     pose, as in the paper; "neutral": the rest pose's. Default: pooled in bind space, interpolated in the world."""
     rehearsal: Annotated[float, Field(ge=0.0, le=600.0)] = 6.0
     """Seconds of the clips that the full body lives through, for a fifth of the shapes; 0: none. In bind space only."""
-    contact: bool = True
-    """Whether shapes respect self-contact at each pose."""
+    contact: Literal[True, False, "sliding", "fixed"] = True
+    """How shapes respect self-contact at each pose: "sliding" (or true) holds what touches along the normal of contact,
+    "fixed" in all directions; false not at all."""
     derivatives: Annotated[int, Field(ge=0, le=64)] = 24
     """How many leading modes get derivatives."""
+
+    @property
+    def contact_kind(self) -> Literal["none", "sliding", "fixed"]:
+        """Whether what touches at a pose is free, slides, or is held in all directions."""
+        if self.contact == "fixed":
+            return "fixed"
+        return "sliding" if self.contact else "none"
 
 
 class CubatureSettings(_Settings):
