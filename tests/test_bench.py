@@ -428,8 +428,14 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
     rows, sizes = fidelity.case_rows(case, tmp_path, converged=False)
     assert list(sizes) == ["arm without 'bend'"]
     by_name = {row.what.split(": ")[1]: row for row in rows}
-    assert len(by_name) == 8
-    for row in rows:
+    assert len(by_name) == 9
+    coarse = by_name.pop("a coarse full mesh of equal cost")
+    assert coarse.ours > coarse.also["ours on the surface, %"] > 0.0
+    assert coarse.also["tets"] < 400
+    # Whichever it is on this machine, it is said.
+    assert (coarse.also["a step, over ours"] > 1.0) == ("no mesh costs so little" in coarse.note)
+    assert {"peak, of the true one", "frequency, % off"} <= set(coarse.also)
+    for row in by_name.values():
         assert 0.0 < row.ours < 100.0
         assert {"peak, of the true one", "frequency, % off", "volume drift, %"} <= set(row.also)
     assert by_name["ours"].ours < by_name["the paper's recipe"].ours

@@ -11,7 +11,6 @@ from softrig.figures import (
     alignment,
     bending,
     between,
-    coarse,
     contact,
     derivatives,
     flight,
@@ -171,10 +170,3 @@ def test_a_thrown_body_keeps_momentum_and_follows_the_full_one() -> None:
     assert np.linalg.norm(full.places[-1] - reduced.places[-1], axis=1).max() < 0.05 * moved
     turned = thing.body.mesh.vertices @ np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]) + 3.0
     assert flight.bent(thing.body, turned).max() < 1e-9
-
-
-def test_errors_on_the_surface_are_relative() -> None:
-    truth = coarse.Run(np.ones((2, 4, 3)), 1.0, 10, 1.0)
-    half = coarse.Run(0.5 * np.ones((2, 4, 3)), 1.0, 10, 1.0)
-    assert coarse.surface_error(half, truth, np.ones(4)) == pytest.approx(0.5)
-    assert coarse.surface_error(truth, truth, np.ones(4)) == 0.0

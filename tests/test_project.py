@@ -57,6 +57,8 @@ def test_only_differences_are_written() -> None:
     [
         ("[basis]\nmodess = 5", "basis.modess"),
         ("[basis]\nmodes = 1", "basis.modes"),
+        ("[basis]\ncontact = 'sticky'", "basis.contact: should be True, False, 'sliding' or 'fixed'"),
+        ("[material]\nyoung = [1.0]", "material.young"),
         ("[material]\npoisson = 0.5", "material.poisson"),
         ("[material]\nyoung = -1.0", "material.young"),
         ("[parts]\nEye = 'hard'", "parts.Eye"),
@@ -76,6 +78,25 @@ def test_fingerprints_follow_their_tables_only() -> None:
     other = project.changed(basis={"modes": 50})
     assert project.fingerprint("mesh") == other.fingerprint("mesh")
     assert project.fingerprint("basis") != other.fingerprint("basis")
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"), [("true", "sliding"), ("false", "none"), ("'sliding'", "sliding"), ("'fixed'", "fixed")]
+)
+def test_contact_is_a_switch_or_a_kind(tmp_path: Path, given: str, kind: str) -> None:
+    project = load_project(written(tmp_path, f"[basis]\ncontact = {given}"))
+    assert project.basis.contact_kind == kind
+    save_project(project, tmp_path / "again.toml")
+    assert load_project(tmp_path / "again.toml") == project
+
+
+def test_elastic_constants_are_numbers_or_maps(tmp_path: Path) -> None:
+    text = "[material]\nyoung = 'young.npy'\npoisson = 0.4\n[material.poses.bent]\nyoung = 5\npoisson = 'ratio'\n"
+    project = load_project(written(tmp_path, text))
+    assert (project.material.young, project.material.poisson) == ("young.npy", 0.4)
+    assert (project.material.poses["bent"].young, project.material.poses["bent"].poisson) == (5.0, "ratio")
+    save_project(project, tmp_path / "again.toml")
+    assert load_project(tmp_path / "again.toml") == project
 
 
 def test_the_papers_recipe_is_one_word() -> None:

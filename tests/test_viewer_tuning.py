@@ -113,6 +113,17 @@ def test_presets_set_stiffness_and_damping():
     assert tuning.change("stiffness.a", 1.0).preset is None
 
 
+@pytest.mark.parametrize(("given", "young"), [(2e4, 2e4), ("young.npy", 7e4), (None, 8e3)])
+def test_presets_are_measured_against_what_was_built(given, young):
+    """A number, the middle of a map, or the preset's own."""
+    model = soft_bar()
+    painted = np.full_like(model.cubature.young, 7e4)
+    painted[:, 0] = 1e9
+    notes = {"project": {"material": {"preset": "fat", "young": given}}}
+    built = replace(model, cubature=replace(model.cubature, young=painted), notes=notes)
+    assert SoftCharacter(built).scope().young == young
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

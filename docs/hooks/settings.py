@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -52,9 +53,11 @@ WORDS: dict[str, Word] = {
     "parts": Word(absent="guessed from the meshes", meaning="Role of a part by its name."),
     "tets": Word("tets"),
     "mesher": Word(),
-    "young": Word("Pa", PRESETS_OWN, "Young's modulus: how stiff it is."),
+    "young": Word("Pa", PRESETS_OWN, "Young's modulus: how stiff it is. A number, or the name of a map."),
     "poisson": Word(
-        "1", PRESETS_OWN, "Poisson ratio: how much flesh gives way sideways; near 0.5 it keeps its volume."
+        "1",
+        PRESETS_OWN,
+        "Poisson ratio: how much flesh gives way sideways; near 0.5 it keeps its volume. A number, or a map's name.",
     ),
     "density": Word("kg/m³", PRESETS_OWN, "Mass of a cubic metre."),
     "softness_map": Word(meaning="Painted map: 1 as soft as the preset, towards 0 stiffer, exactly 0 plain skinning."),
@@ -156,10 +159,10 @@ def docstrings(model: type[BaseModel]) -> dict[str, str]:
 
 def allowed(content: dict[str, Any]) -> str:
     """What a field may be, in words: numbers with their limits, or the choices."""
-    if "anyOf" in content:
-        return " or ".join(allowed(each) for each in content["anyOf"] if each.get("type") != "null")
+    if either := content.get("anyOf") or content.get("oneOf"):
+        return " or ".join(allowed(each) for each in either if each.get("type") != "null")
     if "enum" in content:
-        return ", ".join(f'`"{choice}"`' for choice in content["enum"])
+        return ", ".join(f"`{json.dumps(choice)}`" for choice in content["enum"])
     kind = content.get("type")
     if kind in ("integer", "number"):
         return _interval(content)

@@ -14,6 +14,7 @@ from softrig.version import __version__
 
 if TYPE_CHECKING:
     from softrig.models.pose_space import PoseSpaceModel
+    from softrig.project import Project
 
 app = typer.Typer(
     add_completion=False,
@@ -115,26 +116,36 @@ def info(
 @app.command()
 def mesh(
     file: Annotated[Path, typer.Argument(help="A character (.glb, .gltf, .vrm; .fbx, .blend, .usd by Blender).")],
+    project: Annotated[Path | None, typer.Argument(help="Project file (.toml); FILE's own, if there is one.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The .npz to write; default beside FILE.")
     ] = None,
-    tets: Annotated[int, typer.Option(min=100, help="About how many tets.")] = 16000,
+    tets: Annotated[
+        int | None, typer.Option(min=100, help="About how many tets; default: the project's, or 16000.")
+    ] = None,
     mesher: Annotated[
-        str, typer.Option(help="lattice (seconds), or wild: fTetWild, minutes, the extra softrig\\[wild].")
-    ] = "lattice",
-    scale: Annotated[float, typer.Option(help="Metres per unit of the file.", min=1e-9)] = 1.0,
+        str | None,
+        typer.Option(
+            help="lattice (seconds), or wild: fTetWild, minutes, the extra softrig\\[wild]; default: the project's."
+        ),
+    ] = None,
+    scale: Annotated[float | None, typer.Option(help="Metres per unit of the file.", min=1e-9)] = None,
 ) -> None:
-    """Fill a character with tets: writes the mesh (.npz) and a picture (.png), prints the quality report."""
+    """Fill a character with tets, as build does: writes mesh (.npz) and picture (.png), prints the quality report."""
     from softrig.console import stages
     from softrig.io.characters import load_character
+    from softrig.pipeline.flesh import prepared_character
     from softrig.volume import character_volume, quality_lines, write_volume, write_volume_picture
 
     target = output or file.with_name(f"{file.stem}-tets.npz")
+    decided, _ = _decisions(file, project, scale=scale, tets=tets)
     with stages() as work:
         with work.stage("Reading"):
-            character = load_character(file, scale=scale)
+            character = prepared_character(load_character(file, scale=decided.scale), decided)
         with work.stage("Filling with tets") as update:
-            volume = character_volume(character, tets=tets, mesher=mesher, progress=update)
+            volume = character_volume(
+                character, tets=decided.mesh.tets, mesher=mesher or decided.mesh.mesher, progress=update
+            )
         with work.stage("Writing"):
             write_volume(volume, target)
             write_volume_picture(volume, target.with_suffix(".png"))
@@ -270,18 +281,11 @@ def build(
     from softrig.pipeline.build import build as build_model
     from softrig.pipeline.sources import named_character
     from softrig.pipeline.timing import step_times
-    from softrig.project import Project, load_project
 
     path = Path(file)
-    own = path.with_suffix(".toml")
-    chosen = project or (own if path.exists() and own.exists() else None)
-    decided = load_project(chosen) if chosen else Project()
-    if scale is not None:
-        decided = decided.model_copy(update={"scale": scale})
+    decided, chosen = _decisions(path, project, scale=scale, tets=tets)
     if modes is not None:
         decided = decided.changed(basis={"modes": modes})
-    if tets is not None:
-        decided = decided.changed(mesh={"tets": tets})
     target = output or (path.with_suffix(".softrig") if path.exists() else Path(f"{file}.softrig"))
     _require_softrig(target)
     with stages() as work:
@@ -303,6 +307,20 @@ def build(
             save_model(model, target)
     _tell_model(model)
     typer.echo(f"  {target}")
+
+
+def _decisions(
+    file: Path, project: Path | None, *, scale: float | None, tets: int | None
+) -> tuple[Project, Path | None]:
+    """The project of a character file, with what the command says instead; and where it was read, if anywhere."""
+    from softrig.project import Project, load_project
+
+    own = file.with_suffix(".toml")
+    chosen = project or (own if file.exists() and own.exists() else None)
+    decided = load_project(chosen) if chosen else Project()
+    if scale is not None:
+        decided = decided.model_copy(update={"scale": scale})
+    return (decided if tets is None else decided.changed(mesh={"tets": tets})), chosen
 
 
 def _tell_model(model: PoseSpaceModel) -> None:

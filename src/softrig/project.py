@@ -22,7 +22,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
 from softrig.errors import InputError
 from softrig.files import write_bytes
@@ -32,6 +32,10 @@ LARGEST_FILE = 1 << 20
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Triple = tuple[float, float, float]
+_NumberOrMap = Discriminator(lambda value: "map" if isinstance(value, str) else "number")
+"""Tells the two apart, so that a wrong number is not told off for being no map as well."""
+Modulus = Annotated[Annotated[Positive, Tag("number")] | Annotated[str, Tag("map")], _NumberOrMap]
+Ratio = Annotated[Annotated[float, Field(gt=-1.0, lt=0.5), Tag("number")] | Annotated[str, Tag("map")], _NumberOrMap]
 
 
 class _Settings(BaseModel):
@@ -52,9 +56,10 @@ class MeshSettings(_Settings):
 class PoseMaterial(_Settings):
     """What is different about the material at one pose."""
 
-    young: Positive | None = None
-    """Young's modulus, Pa."""
-    poisson: Annotated[float, Field(gt=-1.0, lt=0.5)] | None = None
+    young: Modulus | None = None
+    """Young's modulus, Pa: a number, or the name of a map of one a vertex or one a tet."""
+    poisson: Ratio | None = None
+    """Poisson ratio: a number, or the name of a map like Young's modulus."""
     softness_map: str | None = None
     stiffness_map: str | None = None
     """Painted map whose values multiply Young's modulus (0 … 1 mapped to 1 … `stiffness_range`)."""
@@ -139,10 +144,18 @@ class BasisSettings(_Settings):
     pose, as in the paper; "neutral": the rest pose's. Default: pooled in bind space, interpolated in the world."""
     rehearsal: Annotated[float, Field(ge=0.0, le=600.0)] = 6.0
     """Seconds of the clips that the full body lives through, for a fifth of the shapes; 0: none. In bind space only."""
-    contact: bool = True
-    """Whether shapes respect self-contact at each pose."""
+    contact: Literal[True, False, "sliding", "fixed"] = True
+    """How shapes respect self-contact at each pose: "sliding" (or true) holds what touches along the normal of contact,
+    "fixed" in all directions; false not at all."""
     derivatives: Annotated[int, Field(ge=0, le=64)] = 24
     """How many leading modes get derivatives."""
+
+    @property
+    def contact_kind(self) -> Literal["none", "sliding", "fixed"]:
+        """Whether what touches at a pose is free, slides, or is held in all directions."""
+        if self.contact == "fixed":
+            return "fixed"
+        return "sliding" if self.contact else "none"
 
 
 class CubatureSettings(_Settings):

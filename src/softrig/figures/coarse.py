@@ -12,25 +12,23 @@ from softrig.bench.record import Row, model_sizes, number
 from softrig.characters import built_in
 from softrig.console import Update
 from softrig.dynamics import Rayleigh
+from softrig.fidelity import trajectory_error
 from softrig.figures.chart import FOURTH, OTHER, OURS, TRUTH, Line, line_chart
 from softrig.figures.figure import Figure, made
 from softrig.figures.look import GHOST, framing, lengths, shot
 from softrig.figures.look import wrong as wrong_colour
 from softrig.figures.sheet import Panel, sheet
-from softrig.machine import timed
-from softrig.models.moving import FullSimulation
 from softrig.models.pose_space import PoseSpaceModel
-from softrig.models.stepper import Stepper
 from softrig.pipeline.build import Built, build_parts
-from softrig.pipeline.cache import StageCache
-from softrig.pipeline.compare import RATE, default_damping, reduced_trajectory
-from softrig.pipeline.fabric import Fabric, make_fabric
-from softrig.pipeline.flesh import make_flesh
-from softrig.pipeline.motion import carrier_steps
-from softrig.pipeline.posing import pose_character
-from softrig.pipeline.rigging import bones_of
-from softrig.pipeline.timing import moving_carriers
-from softrig.pipeline.unreduced import unreduced_model
+from softrig.pipeline.coarse import (
+    ITERATIONS,
+    CoarseBody,
+    coarse_body,
+    full_step_seconds,
+    on_surface,
+    reduced_step_seconds,
+)
+from softrig.pipeline.compare import RATE, default_damping, full_trajectory, reduced_trajectory
 from softrig.project import Project
 from softrig.render import Mesh
 from softrig.rig.character import Character
@@ -62,51 +60,21 @@ class Run:
     """Share of the tet vertices that can move."""
 
 
-def on_surface(model: PoseSpaceModel, u: np.ndarray) -> np.ndarray:
-    """(f, n̄, 3) A u of tet displacements (f, n, 3)."""
-    nodes, weights = model.embedding_nodes, model.embedding_weights
-    return np.stack([np.einsum("na,nak->nk", weights, field[nodes]) for field in u])
-
-
-def full_run(model: PoseSpaceModel, fabric: Fabric, poses: np.ndarray, damping: Rayleigh) -> Run:
+def full_run(body: Built | CoarseBody, poses: np.ndarray, damping: Rayleigh) -> Run:
     """Every tet of a mesh, step by step."""
-    full = FullSimulation(model, fabric.young, fabric.poisson, rate=RATE, damping=damping, gravity=(0.0, 0.0, 0.0))
-    full.place(full.carriers_at(poses[0]))
-    shown, moment = [], None
-    for z, speed, acceleration in carrier_steps(full.carriers_at, poses, FPS, RATE):
-        full.step(z, speed, acceleration)
-        shown.append(full.displacements().copy())
-        moment = (z.copy(), speed.copy(), acceleration.copy())
-    assert moment is not None
-    time = timed(lambda: full.step(*moment), repeats=15)
-    return Run(on_surface(model, np.stack(shown)), time.least, len(model.tets), float((~model.fixed).mean()))
-
-
-def coarse_model(character: Character, tets: int) -> tuple[PoseSpaceModel, Fabric]:
-    """The character filled with about `tets` tets, nothing reduced."""
-    project, cache = SETTINGS.changed(mesh={"tets": tets}), StageCache(None)
-    flesh = make_flesh(character, project, cache)
-    posing = pose_character(character, flesh, project, cache, bones=bones_of(character))
-    fabric = make_fabric(character, flesh, posing, project)
-    return unreduced_model(character, flesh, posing, fabric), fabric
+    u = full_trajectory(body, poses, FPS, damping=damping, iterations=ITERATIONS)
+    return _run(body.model, u, full_step_seconds(body, damping))
 
 
 def reduced_run(built: Built, poses: np.ndarray) -> Run:
     """The reduced model."""
     damping = default_damping(built)
     u = reduced_trajectory(built.model, poses, FPS, damping=damping)
-    stepper = Stepper(built.model, damping=damping)
-    moments = moving_carriers(stepper, built.model)
-    stepper.place(moments[0][0])
-    turn = iter(range(10**9))
-    time = timed(lambda: stepper.step(*moments[next(turn) % len(moments)]), repeats=200)
-    return Run(on_surface(built.model, u), time.least, len(built.model.tets), float((~built.model.fixed).mean()))
+    return _run(built.model, u, reduced_step_seconds(built.model, damping))
 
 
-def surface_error(run: Run, truth: Run, areas: np.ndarray) -> float:
-    """√(Σ area |u − u_full|² / Σ area |u_full|²) over the drawn surface and all steps."""
-    off = np.einsum("fni,fni,n->", run.surface - truth.surface, run.surface - truth.surface, areas, optimize=True)
-    return float(np.sqrt(off / np.einsum("fni,fni,n->", truth.surface, truth.surface, areas, optimize=True)))
+def _run(model: PoseSpaceModel, u: np.ndarray, seconds: float) -> Run:
+    return Run(on_surface(model, u), seconds, len(model.tets), float((~model.fixed).mean()))
 
 
 def full_and_coarse(update: Update) -> Figure:
@@ -119,16 +87,18 @@ def full_and_coarse(update: Update) -> Figure:
         built = build_parts(character, SETTINGS, cache=Path(folder), jobs=1)
     update(1, 5)
     damping = default_damping(built)
-    runs = {"full body": full_run(built.model, built.fabric, poses, damping)}
+    runs = {"full body": full_run(built, poses, damping)}
     update(2, 5)
     runs["reduced"] = reduced_run(built, poses)
     for done, tets in enumerate(COARSE):
-        model, fabric = coarse_model(character, tets)
-        runs[f"coarse, {len(model.tets):,} tets"] = full_run(model, fabric, poses, damping)
+        body = coarse_body(character, SETTINGS, tets)
+        runs[f"coarse, {len(body.model.tets):,} tets"] = full_run(body, poses, damping)
         update(3 + done, 5)
     truth = runs["full body"]
     errors = {
-        name: 100.0 * surface_error(run, truth, character.areas) for name, run in runs.items() if run is not truth
+        name: 100.0 * trajectory_error(run.surface, truth.surface, character.areas)
+        for name, run in runs.items()
+        if run is not truth
     }
     ours = runs["reduced"].seconds
     rows = [Row("full body: a step", "ms", 1e3 * truth.seconds), Row("reduced: a step", "ms", 1e3 * ours)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from softrig.models.moving import FullSimulation
 from softrig.models.pose_space import Cubature, PoseSpaceModel
 from softrig.models.stepper import Stepper
 from softrig.pipeline.build import Built
+from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.motion import carrier_steps
 from softrig.simulation.damping import Damping
 
@@ -36,8 +38,20 @@ def reduced_trajectory(
     return np.stack(shown)
 
 
+class Full(Protocol):
+    """What a full simulation needs: a `Built`, or a `CoarseBody` of `pipeline/coarse.py`."""
+
+    @property
+    def model(self) -> PoseSpaceModel:
+        """Mesh, rig, poses, mass and law; shapes do not matter."""
+
+    @property
+    def fabric(self) -> Fabric:
+        """Elastic constants."""
+
+
 def full_trajectory(
-    built: Built,
+    built: Full,
     poses: np.ndarray,
     fps: float,
     *,

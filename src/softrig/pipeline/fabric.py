@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from softrig.errors import InputError
+from softrig.errors import InputError, MaterialError
 from softrig.pipeline.flesh import Flesh
-from softrig.pipeline.maps import paint_map
+from softrig.pipeline.maps import paint_map, vertex_or_tet_map
 from softrig.pipeline.posing import Posing
 from softrig.poses.materials import PRESETS, painted_field, stiffness_from_softness
 from softrig.project import PoseMaterial, Project
@@ -43,25 +44,69 @@ def make_fabric(
     if unknown:
         known = ", ".join(f"'{name}'" for name in posing.table.names)
         raise InputError(f"materials for poses that do not exist: {', '.join(unknown)}; the poses: {known}")
+    fields = ElasticFields(character, flesh, settings.smoothing, folder)
     young, poisson = [], []
     for name in posing.table.names:
         own = settings.poses.get(name, PoseMaterial())
-        base = _first(own.young, settings.young, preset.young)
-        ratio = _first(own.poisson, settings.poisson, preset.poisson)
+        base = fields.young(_first(own.young, settings.young, preset.young))
         young.append(base * _stiffening(character, flesh, project, own, folder))
-        poisson.append(np.full(len(flesh.mesh.elements), ratio))
+        poisson.append(fields.poisson(_first(own.poisson, settings.poisson, preset.poisson)))
     wanted = project.simulation.damping_ratio
     return Fabric(
         law=settings.law,
-        density=_first(settings.density, preset.density),
+        density=preset.density if settings.density is None else settings.density,
         young=np.stack(young),
         poisson=np.stack(poisson),
         damping_ratio=preset.damping_ratio if wanted is None else wanted,
     )
 
 
-def _first(*values: float | None) -> float:
-    return next(float(value) for value in values if value is not None)
+class ElasticFields:
+    """Young's modulus and Poisson ratio of every tet from what a project may say: a number, or the name of a map.
+
+    A map of the vertices is carried to the tets (PSSD Eq. 37), one of the tets is taken as it is.
+    """
+
+    def __init__(self, character: Character, flesh: Flesh, smoothing: float, folder: Path | None) -> None:
+        self._character, self._flesh, self._smoothing, self._folder = character, flesh, smoothing, folder
+        self._found: dict[tuple[str, bool], np.ndarray] = {}
+
+    def young(self, given: float | str) -> np.ndarray:
+        """(e,) pascal."""
+        return self._field(given, "Young's modulus must be positive", lambda values: values > 0.0, positive=True)
+
+    def poisson(self, given: float | str) -> np.ndarray:
+        """(e,)."""
+
+        def sound(values: np.ndarray) -> np.ndarray:
+            return (values > -1.0) & (values < 0.5)
+
+        return self._field(given, "the Poisson ratio must lie between -1 and 0.5", sound, positive=False)
+
+    def _field(
+        self, given: float | str, demand: str, sound: Callable[[np.ndarray], np.ndarray], *, positive: bool
+    ) -> np.ndarray:
+        mesh, soft = self._flesh.mesh, self._flesh.soft_vertices
+        if not isinstance(given, str):
+            return np.full(len(mesh.elements), float(given))
+        if (given, positive) in self._found:
+            return self._found[given, positive]
+        values, of_tets = vertex_or_tet_map(self._character, given, len(mesh.elements), self._folder)
+        # What is painted on parts that are not soft has no meaning, and is not asked to have one.
+        used = np.arange(len(values)) if of_tets else soft
+        wrong = used[~sound(values[used])]
+        if len(wrong):
+            raise MaterialError(f"map '{given}': {demand}, at {'tets' if of_tets else 'vertices'}", wrong)
+        if not of_tets:
+            values = painted_field(
+                mesh, self._flesh.soft_embedding, values[soft], smoothing=self._smoothing, positive=positive
+            )
+        self._found[given, positive] = values
+        return values
+
+
+def _first(*values: float | str | None) -> float | str:
+    return next(value for value in values if value is not None)
 
 
 def _stiffening(

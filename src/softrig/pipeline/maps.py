@@ -1,4 +1,7 @@
-"""Painted maps: a number at every surface vertex, from the character's own file or from a `.npy` beside the project."""
+"""Painted maps: a number at every surface vertex, from the character's own file or from a `.npy` beside the project.
+
+Maps of elastic constants may have one at every tet instead.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +28,54 @@ def paint_map(character: Character, name: str, folder: Path | None = None) -> np
     return np.asarray(character.maps[name], np.float64)
 
 
+def vertex_or_tet_map(
+    character: Character, name: str, tets: int, folder: Path | None = None
+) -> tuple[np.ndarray, bool]:
+    """(n̄,) or (tets,) float64, finite: the map called `name`, and whether it is of tets, as its length tells.
+
+    Attributes of the character are of vertices, files may be of either. Where there are as many tets as vertices a
+    file's length tells nothing, and it is refused.
+    """
+    if not name.lower().endswith(ENDING):
+        values = paint_map(character, name)
+        require_finite(values, f"map '{name}'")
+        return values, False
+    path, vertices = _beside(folder, name), character.rig.vertex_count
+    values = _floats(path, max(vertices, tets))
+    if len(values) not in (vertices, tets):
+        raise InputError(
+            f"{path}: {len(values):,} values, where the character has {vertices:,} vertices and its mesh {tets:,} "
+            "tets: it was made for another mesh"
+        )
+    if vertices == tets:
+        raise InputError(
+            f"{path}: {len(values):,} values could be of the vertices or of the tets, which are equally many: "
+            "ask for another number of tets"
+        )
+    require_finite(values, f"{path}: values")
+    return values, len(values) == tets
+
+
 def read_map(path: Path, count: int) -> np.ndarray:
     """(count,) float64, finite: the map in a .npy file of as many floats."""
-    try:
-        values = read_npy(path, most_bytes=8 * max(count, 1 << 20) + _MOST_HEADER)
-    except FileNotFoundError:
-        raise InputError(f"the painted map {path} is not there") from None
-    if values.dtype.kind != "f" or values.ndim != 1:
-        raise InputError(f"{path}: a painted map is one row of floats, not {values.dtype} of shape {values.shape}")
+    values = _floats(path, count)
     if len(values) != count:
         raise InputError(
             f"{path}: {len(values):,} painted values, where the character has {count:,} vertices: "
             "it was painted on another mesh"
         )
     require_finite(values, f"{path}: painted values")
+    return values
+
+
+def _floats(path: Path, expected: int) -> np.ndarray:
+    """The row of floats in a .npy file, as float64; a file of far more than are `expected` is not read."""
+    try:
+        values = read_npy(path, most_bytes=8 * max(expected, 1 << 20) + _MOST_HEADER)
+    except FileNotFoundError:
+        raise InputError(f"the painted map {path} is not there") from None
+    if values.dtype.kind != "f" or values.ndim != 1:
+        raise InputError(f"{path}: a painted map is one row of floats, not {values.dtype} of shape {values.shape}")
     return values.astype(np.float64)
 
 

@@ -100,7 +100,8 @@ class PoseTask:
     recipe: str
     modes: int
     derivatives: int
-    contact: bool
+    contact: str
+    """"none", "sliding" or "fixed"."""
 
     def body(self) -> FullBody:
         """The full body at rest in this pose, with the mass it has in the neutral one."""
@@ -220,7 +221,7 @@ def _task(
         recipe=project.basis.recipe,
         modes=project.basis.modes,
         derivatives=project.basis.derivatives,
-        contact=project.basis.contact,
+        contact=project.basis.contact_kind,
     )
 
 
@@ -264,9 +265,11 @@ def pose_samples(task: PoseTask) -> Arrays:
 def _contacts(task: PoseTask, body: FullBody) -> tuple[csr_array | None, csr_array | None, dict[str, Any]]:
     """Constraint rows and their null space at a pose that touches itself (PSSD §6)."""
     nothing: dict[str, Any] = {"contacts": 0, "penetration": 0.0, "vertices": []}
-    if not task.contact:
+    if task.contact == "none":
         return None, None, nothing
-    contacts = self_contacts(body.mesh, task.posed, task.vertices)
+    # Deeper than −∞ is every contact: all are held in all directions.
+    fixed_beyond = -np.inf if task.contact == "fixed" else None
+    contacts = self_contacts(body.mesh, task.posed, task.vertices, fixed_beyond=fixed_beyond)
     moving = ~task.fixed[contacts.vertices]
     if not moving.any():
         return None, None, nothing

@@ -113,9 +113,9 @@ def with_stiffness_map(
 def contact_stiffness(flesh: Flesh, fabric: Fabric, shapes: Shapes, rotations: np.ndarray) -> np.ndarray:
     """(m, r, r) newton per metre: springs that hold the contacts of each pose where they are (PSSD §6).
 
-    Bases of their own at every pose keep C u = 0 exactly, and these are zero. One basis for all poses cannot: there it
-    costs `CONTACT` times the stiffness of the flesh to move into what is touched. `rotations` (m, n, 3, 3) of the
-    vertices at the poses.
+    Bases of their own at every pose keep C u = 0 exactly, and these are zero. One basis for all poses cannot, and
+    rehearsed shapes do not: there it costs `CONTACT` times the stiffness of the flesh to move into what is touched, or
+    along it where contacts are fixed. `rotations` (m, n, 3, 3) of the vertices at the poses.
     """
     edge = float(np.cbrt(np.median(flesh.mesh.volumes)))
     found = []

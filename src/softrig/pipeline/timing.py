@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
+from typing import Protocol
 
 import numpy as np
 
 from softrig.machine import timed
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stepper import Stepper
-from softrig.pipeline.motion import carrier_steps
+from softrig.pipeline.motion import Carriers, carrier_steps
 from softrig.simulation.damping import Damping
 
 ROUNDS = 480
@@ -22,11 +24,36 @@ def moving_carriers(stepper: Stepper, model: PoseSpaceModel, count: int = 240) -
 
     Still ones where it has none.
     """
+    return carriers_along(stepper.carriers, model, stepper.rate, count)
+
+
+def carriers_along(carriers: Carriers, model: PoseSpaceModel, rate: float, count: int) -> list[tuple[np.ndarray, ...]]:
+    """The same of any simulation, reduced or full, that has these carriers and `rate` steps a second."""
     if not model.clips:
-        z = stepper.carriers(model.rig.parameters.rest)
+        z = carriers(model.rig.parameters.rest)
         return [(z, np.zeros_like(z), np.zeros_like(z))] * count
     _, poses = model.clips[0].resample(FPS)
-    return list(islice(carrier_steps(stepper.carriers, poses, FPS, stepper.rate), count))
+    # What a timeline yields are views of its one present moment.
+    return [
+        tuple(part.copy() for part in moment) for moment in islice(carrier_steps(carriers, poses, FPS, rate), count)
+    ]
+
+
+class Steps(Protocol):
+    """A simulation, reduced or full, that is driven by carriers."""
+
+    def place(self, z: np.ndarray, /) -> None:
+        """Take a pose without motion."""
+
+    def step(self, z: np.ndarray, zdot: np.ndarray, zddot: np.ndarray, /) -> None:
+        """One inner step."""
+
+
+def least_step(simulation: Steps, moments: Sequence[tuple[np.ndarray, ...]]) -> float:
+    """Seconds: the quickest step through `moments`, of which the first is not timed, as it may compile."""
+    simulation.place(moments[0][0])
+    turn = iter(moments)
+    return timed(lambda: simulation.step(*next(turn)), repeats=len(moments) - 1).least
 
 
 def step_times(model: PoseSpaceModel, *, rounds: int = ROUNDS) -> dict[str, float]:

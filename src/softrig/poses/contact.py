@@ -74,7 +74,7 @@ def self_contacts(
 
     `gap`, `depth` and `apart` in cells, the mean edge of a tet: within the gap surfaces touch; deeper inside than
     `depth` nothing is looked for; places nearer than `apart` at rest do not count. All contacts slide, but for those
-    deeper than `fixed_beyond` cells, if it is given: firmly pressed flesh does not slide.
+    deeper than `fixed_beyond` cells, if it is given: firmly pressed flesh does not slide. −∞ holds all of them.
     """
     posed = np.ascontiguousarray(posed, dtype=np.float64)
     rest = mesh.vertices if rest is None else np.ascontiguousarray(rest, dtype=np.float64)

@@ -85,9 +85,9 @@ def painted_field(
     paint = np.log(values[painted]) if positive else values[painted]
     counts, sums = _tet_paint(mesh, embedding, painted, paint)
     field = _filled(mesh, counts, sums, max(smoothing, _LEAST_SMOOTHING))
-    # Rounding of the solve must not leave the range either: a Poisson ratio painted 0.499 must not become 0.5.
-    field = np.clip(field, paint.min(), paint.max())
-    return np.asarray(np.exp(field) if positive else field)
+    # Rounding must not leave the range either: a Poisson ratio painted 0.499 must not become 0.5, and one value
+    # painted everywhere must come back to the bit.
+    return np.clip(np.exp(field) if positive else field, values[painted].min(), values[painted].max())
 
 
 def stiffness_from_softness(softness: np.ndarray | float, *, stiffest: float = STIFFEST) -> np.ndarray:

@@ -268,6 +268,8 @@ class SoftCharacter:
     def _built_young(self) -> float:
         material = self.model.notes.get("project", {}).get("material", {})
         given = material.get("young")
+        if isinstance(given, str):  # a map: what is in the middle
+            return float(np.median(self.model.cubature.young[0]))
         name = str(material.get("preset", "muscle"))
         return float(given) if isinstance(given, int | float) else PRESETS.get(name, PRESETS["muscle"]).young
 
