@@ -31,8 +31,8 @@ COMPONENTS = 40
 KEPT = 1e-4
 """Components that hold less than this share of the variance are left out."""
 RIDGE = 3e-4
-"""Of the kernel's diagonal: how far samples may be missed. A beating gorilla that saw a walk and a jump errs by 19.4, 17.8
-and 39 % at 1e-3, 1e-4 and 1e-5; one jumping that saw the others by 16.2, 16.9 and 19.5."""
+"""Of the kernel's diagonal: how far samples may be missed. A beating gorilla that saw a walk and a jump errs by 19.4,
+17.8 and 39 % at 1e-3, 1e-4 and 1e-5; one jumping that saw the others by 16.2, 16.9 and 19.5."""
 EXACT = 1e-2
 """Of that, at the model's own poses."""
 SOUND = 0.5
