@@ -357,6 +357,19 @@ def paper_samples(
     return samples_of(body, derivative_samples(body, linear, bent, amplitude=amplitude))
 
 
+def paper_recipe(body: FullBody, size: int, *, null_space: csr_array | None = None) -> Samples:
+    """What the paper's recipe makes a global basis of `size` columns of: as many linear modes, derivatives of the first
+    ones, for a motion of flesh. PSSD does not say how many modes it takes nor how large: with 30 and 60 linear modes
+    instead of 19 a gorilla's basis of 100 erred by 44 and 30 %, not 53."""
+    return paper_samples(
+        body,
+        size,
+        derivatives=paper_mode_count(size),
+        null_space=null_space,
+        amplitude=flesh_amplitude(body),
+    )
+
+
 def flesh_amplitude(body: FullBody) -> float:
     """Metres: how far soft flesh is expected to move at most."""
     return AMPLITUDE * float(np.linalg.norm(np.ptp(body.mesh.vertices, axis=0)))

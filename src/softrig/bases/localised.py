@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, diags_array
 
 from softrig.bases.contact import constrained_matrix
 from softrig.bases.derivatives import ModalDerivatives, derivative_samples
-from softrig.bases.load_modes import Samples, samples_of
+from softrig.bases.load_modes import Samples, flesh_amplitude, paper_mode_count, samples_of
 from softrig.bases.modes import LinearModes
 from softrig.errors import InputError, ModeCountError, require_finite
 from softrig.fem.meshes import VolumeMesh
@@ -29,6 +29,8 @@ FAIR = 0.5
 """A region of bones holds at least this part of an equal share of the volume."""
 TWINS = 1.1
 """Regions whose volumes differ by less than this factor are merged together, if one of them is."""
+SPARE = 4
+"""The paper's recipe has so many linear modes more in each region than an equal share of the basis."""
 BLEND = 0.15
 """Default width over which region weights are smoothed, in edges of a cube of a region's volume; 0 is none.
 Wider is truer and less local: on the arm 0, 0.25 and 0.5 put a vertex into 1.3, 1.7 and 2.0 regions, at 6.3, 5.9 and
@@ -301,6 +303,22 @@ def paper_regional_samples(
         )
         found.append(samples_of(body, derivative_samples(body, *pair, amplitude=amplitude)))
     return tuple(found)
+
+
+def paper_regional_recipe(
+    body: FullBody, weights: np.ndarray, size: int, *, constraints: csr_array | None = None
+) -> tuple[Samples, ...]:
+    """What the paper's recipe makes a basis of `size` columns of, for each region of `weights` (n, g): linear modes for
+    an equal share and `SPARE` more, derivatives of the first ones, for a motion of flesh (as `paper_recipe`)."""
+    share = -(-size // weights.shape[1]) + SPARE
+    return paper_regional_samples(
+        body,
+        weights,
+        share,
+        derivatives=paper_mode_count(share),
+        constraints=constraints,
+        amplitude=flesh_amplitude(body),
+    )
 
 
 def log_size_counts(weights: np.ndarray, size: int, *, minimum: int = 1) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softrig.bases.contact import constraint_rows
-from softrig.bases.load_modes import paper_mode_count, paper_samples, sample_basis
+from softrig.bases.load_modes import paper_recipe, sample_basis
 from softrig.bench.record import Row, body_sizes
 from softrig.characters import built_in
 from softrig.console import Update
@@ -76,10 +76,9 @@ def hanging_x(tets: int = 2000, modes: int = MODES) -> HangingX:
     touching = np.flatnonzero(lower[:, 1] < lower[:, 1].min() + 0.03)
     normals = np.tile([0.0, 1.0, 0.0], (len(touching), 1))
     rows = constraint_rows(Standing(touching, normals, np.ones(len(touching), bool)), grounded.free)
-    count = paper_mode_count(modes)
     bases = (
-        sample_basis(free, paper_samples(free, count), modes).shapes,
-        sample_basis(grounded, paper_samples(grounded, count, null_space=null_space(rows)), modes).shapes,
+        sample_basis(free, paper_recipe(free, modes), modes).shapes,
+        sample_basis(grounded, paper_recipe(grounded, modes, null_space=null_space(rows)), modes).shapes,
     )
     return HangingX(free, grounded, touching, bases)
 

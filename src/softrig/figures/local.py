@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softrig.bases.load_modes import load_samples, paper_mode_count, paper_samples, sample_basis
+from softrig.bases.load_modes import load_samples, paper_recipe, sample_basis
 from softrig.bases.localised import (
     RegionalBasis,
     basis_of_regions,
     log_size_counts,
-    paper_regional_samples,
+    paper_regional_recipe,
     regional_basis,
 )
 from softrig.bench.record import Row, body_sizes, number
@@ -90,15 +90,14 @@ def regional_body(character: Character, project: Project) -> Regional:
 
 def global_basis(body: FullBody, size: int) -> np.ndarray:
     """(3·free, size) the papers' modes and derivatives over the whole body."""
-    return sample_basis(body, paper_samples(body, paper_mode_count(size)), size).shapes
+    return sample_basis(body, paper_recipe(body, size), size).shapes
 
 
 def paper_local_basis(thing: Regional, size: int) -> np.ndarray:
     """(3·free, size) PSSD §7: modes and derivatives of each region by itself."""
     body, weights = thing.body, thing.weights
     counts = log_size_counts(weights, size)
-    share = paper_mode_count(max(counts) + 4)
-    parts = [body.expand(samples.fields) for samples in paper_regional_samples(body, weights, share)]
+    parts = [body.expand(samples.fields) for samples in paper_regional_recipe(body, weights, size)]
     return _columns(body, basis_of_regions([parts], body.vertex_mass, size, counts=counts))
 
 

@@ -14,10 +14,8 @@ from softrig.bases.compliance import acceleration_forces, compliance
 from softrig.bases.contact import constrained_modes, constraint_rows
 from softrig.bases.load_modes import (
     bone_mass_metric,
-    flesh_amplitude,
     load_samples,
-    paper_mode_count,
-    paper_samples,
+    paper_recipe,
     rig_loads,
     rig_loads_black_box,
 )
@@ -29,7 +27,7 @@ from softrig.bases.localised import (
     leading_fields,
     log_size_counts,
     paper_region_weights,
-    paper_regional_samples,
+    paper_regional_recipe,
     regional_basis,
 )
 from softrig.errors import InputError
@@ -56,9 +54,6 @@ FREQUENCIES = 6
 REHEARSED = 0.2
 """Share of the modes that come from a rehearsal. More follow the clips still closer, but reach everywhere and cost
 time, and leave fewer for what was not rehearsed."""
-SPARE = 4
-"""The paper's recipe has so many linear modes more in each region than an equal share of the basis. PSSD does not
-say how many it takes. With 30 and 60 in all instead of 19 a gorilla's global basis erred by 44 and 30 %, not 53."""
 FEW, FEW_REHEARSED = 6, 0.35
 """Of few modes so many are rehearsed, or that share: the first ones are worth most."""
 
@@ -239,24 +234,9 @@ def pose_samples(task: PoseTask) -> Arrays:
         samples = load_samples(body, task.loads, derivatives=task.derivatives, null_space=kernel, metric=task.metric)
         arrays["fields"] = body.expand(samples.fields)
     elif task.regions.shape[1] == 1:
-        samples = paper_samples(
-            body,
-            task.modes,
-            derivatives=paper_mode_count(task.modes),
-            null_space=kernel,
-            amplitude=flesh_amplitude(body),
-        )
-        arrays["fields"] = body.expand(samples.fields)
+        arrays["fields"] = body.expand(paper_recipe(body, task.modes, null_space=kernel).fields)
     else:
-        share = -(-task.modes // task.regions.shape[1]) + SPARE
-        regional = paper_regional_samples(
-            body,
-            task.regions,
-            share,
-            derivatives=paper_mode_count(share),
-            constraints=rows,
-            amplitude=flesh_amplitude(body),
-        )
+        regional = paper_regional_recipe(body, task.regions, task.modes, constraints=rows)
         for region, samples in enumerate(regional):
             arrays[f"fields.{region}"] = body.expand(samples.fields)
     return arrays
