@@ -11,9 +11,9 @@ from softrig.errors import InputError
 from softrig.models.kernels import pose_space_display as kernels
 from softrig.models.kernels.pose_space_layout import bone_runs, most_bones, root_table
 from softrig.models.kernels.pose_space_tables import BoneRuns, Memory, Rows
-from softrig.models.kernels.vectors import BEYOND
 from softrig.models.pose_drive import CorrectedPose, compiled_features, corrective_places
 from softrig.models.pose_space import PoseSpaceModel, parameters_start
+from softrig.numerics.vectors import BEYOND
 from softrig.rig.deformers import BlendShapes, RigChain
 from softrig.rig.protocol import Rig
 from softrig.rig.skeleton_kernel import skeleton_tree

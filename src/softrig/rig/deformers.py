@@ -15,7 +15,7 @@ from softrig.rig.parameters import Parameters, unique_names
 from softrig.rig.protocol import Deformer
 from softrig.rig.skeleton import Skeleton
 from softrig.rig.skinning import LinearBlendSkin
-from softrig.rig.vertex_kernels import blended_points
+from softrig.rig.vertex_kernels import blend_points
 from softrig.rig.wires import Hanging, Wires
 
 
@@ -50,22 +50,24 @@ class BlendShapes(Deforming):
         return Parameters(tuple(f"{name}.weight" for name in self.names), ("1",) * count, rest, np.zeros(0))
 
     @cached_property
-    def _moves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of each vertex, the targets that move it and how: sculpts move few."""
+    def _moves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Vertices that any target moves, and of each vertex those targets and how: sculpts move few."""
         vertices, targets = np.nonzero(self.targets.any(axis=2).T)
         starts = np.concatenate([[0], np.cumsum(np.bincount(vertices, minlength=self.vertex_count))])
-        return starts, targets, np.ascontiguousarray(self.targets[targets, vertices])
+        return np.unique(vertices), starts, targets, np.ascontiguousarray(self.targets[targets, vertices])
 
     def deform(self, p: np.ndarray, points: np.ndarray, vertices: np.ndarray | None) -> np.ndarray:
         """(len(points), 3) points plus the weighted displacements of `vertices`."""
+        out = np.array(points, dtype=np.float64, order="C")
         if not np.any(p):
-            return points.copy()
-        chosen = np.arange(self.vertex_count) if vertices is None else vertices
-        out = np.empty((len(chosen), 3))
-        p, points, chosen = (
-            np.ascontiguousarray(part, kind) for part, kind in ((p, float), (points, float), (chosen, np.int64))
-        )
-        blended_points(*self._moves, p, points, chosen, out)
+            return out
+        p = np.ascontiguousarray(p, dtype=np.float64)
+        touched, starts, targets, moves = self._moves
+        if vertices is None:
+            blend_points(starts, targets, moves, p, touched, touched, out)
+        else:
+            chosen = np.ascontiguousarray(vertices, dtype=np.int64)
+            blend_points(starts, targets, moves, p, chosen, np.arange(len(chosen)), out)
         return out
 
 

@@ -135,6 +135,8 @@ class LinearBlendSkin(Skin):
         world, matrices = np.empty((len(self.skeleton), 3, 4)), np.empty((len(self.binding.bones), 3, 4))
         world_matrices(tree, np.ascontiguousarray(p, dtype=np.float64), world)
         bone_matrices(tree, world, matrices)
+        if (matrices == np.eye(3, 4)).all():  # often so with a root behind other rigs
+            return np.array(points, dtype=np.float64)
         chosen = np.arange(self.vertex_count) if vertices is None else np.ascontiguousarray(vertices, dtype=np.int64)
         points, out = np.ascontiguousarray(points, dtype=np.float64), np.empty((len(chosen), 3))
         skinned_points(table.indptr, table.indices, table.data, matrices, points, chosen, out)

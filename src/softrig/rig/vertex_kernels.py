@@ -7,25 +7,26 @@ from numba import njit
 
 
 @njit(cache=True)
-def blended_points(
+def blend_points(
     starts: np.ndarray,
     targets: np.ndarray,
     moves: np.ndarray,
     p: np.ndarray,
-    points: np.ndarray,
     vertices: np.ndarray,
-    out: np.ndarray,
+    places: np.ndarray,
+    points: np.ndarray,
 ) -> None:
-    """Write `points` (m, 3) of `vertices` (m,) plus Σ_t p_t d_t.
+    """Add Σ_t p_t d_t of `vertices` (m,) to what stands at their `places` (m,) among `points`.
 
     The displacements of vertex v are `moves` (k, 3) from `starts` (n + 1,) [v] on, those of `targets` (k,).
     """
     for m in range(vertices.shape[0]):
-        x, y, z = points[m, 0], points[m, 1], points[m, 2]
+        point = points[places[m]]
         for k in range(starts[vertices[m]], starts[vertices[m] + 1]):
             weight = p[targets[k]]
-            x, y, z = x + weight * moves[k, 0], y + weight * moves[k, 1], z + weight * moves[k, 2]
-        out[m, 0], out[m, 1], out[m, 2] = x, y, z
+            point[0] += weight * moves[k, 0]
+            point[1] += weight * moves[k, 1]
+            point[2] += weight * moves[k, 2]
 
 
 @njit(cache=True)

@@ -7,20 +7,29 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from softrig.numerics.vectors import load, load_four, root, spread, store, transposed
+
 NO_LENGTH = 1e-12
 """Of the longest slope of a curve: shorter ones have no direction."""
+SMALL = 1e-100
+"""Metres: its square is a number, too."""
 OPPOSITE = -1.0 + 1e-14
 """Cosine below which two directions are opposite."""
 SUPPORT = 4
 """Control points that a point of a cubic curve depends on."""
-SHARE, CURVE, SLOPE, FOOT, HOME, COLUMNS = 0, 1, 5, 9, 12, 21
-"""Columns of `WireTables.holds`."""
+LANES = 4
+"""Vertices that are done at once: double numbers of a register."""
+SHARE, CURVE, SLOPE, FOOT, HOME, COLUMNS = 0, 1, 5, 9, 12, 16
+"""Columns of `Holds.values`."""
+FIRST_CURVE, FIRST_SLOPE = np.uint64(LANES * CURVE), np.uint64(LANES * SLOPE)
+FOOT_X, FOOT_Y, FOOT_Z = (np.uint64(LANES * (FOOT + k)) for k in range(3))
+HOME_X, HOME_Y, HOME_Z, HOME_W = (np.uint64(LANES * (HOME + k)) for k in range(4))
 FRAME = 12
 """Numbers of a sample: its unit tangent and a matrix."""
 
 
-class WireTables(NamedTuple):
-    """w wires with c control points and s samples in all, and h holds: a vertex with a share of a wire."""
+class Curves(NamedTuple):
+    """w wires with c control points and s samples in all."""
 
     controls: np.ndarray
     """(c + SUPPORT, 3) metres at rest, then zeros: curves of fewer points than SUPPORT read beyond their own."""
@@ -36,13 +45,36 @@ class WireTables(NamedTuple):
     """(w, 3) at the first samples, unit."""
     rest_frames: np.ndarray
     """(s, 4) quaternions that take a frame from the first sample to each, without twist, at rest."""
-    starts: np.ndarray
-    """(n + 1,) int32 where the holds of each vertex begin; they are in the order of the wires."""
-    places: np.ndarray
-    """(h, 3) int32 wire, first control point, and the sample at or before the vertex."""
-    holds: np.ndarray
-    """(h, COLUMNS) share; curve weights; slope weights; the rest curve's nearest point (m); the rotation from the own
-    rest tangent to that of the sample, by rows."""
+
+
+class Pose(NamedTuple):
+    """Where the curves are; written by `curve_frames`."""
+
+    p: np.ndarray
+    """(3c,) displacements of the control points."""
+    controls: np.ndarray
+    """(c + SUPPORT, 3) metres."""
+    moved: np.ndarray
+    """(w,) bool: whether any control point of a wire did."""
+    least: np.ndarray
+    """(w,) length of a slope without a direction."""
+    frames: np.ndarray
+    """(s, FRAME) tangent t, then by rows the sample's turn since rest followed by half a turn about t."""
+
+
+class Holds(NamedTuple):
+    """Which vertices have shares of which wires, for some vertices: in runs that hang on one sample, wire by wire.
+
+    Runs are filled up to whole blocks of LANES with holds of no share, by the vertex behind the last.
+    """
+
+    runs: np.ndarray
+    """(r, 5) int32: wire, first control point, sample at or before the vertices, first block, and that of the next."""
+    rows: np.ndarray
+    """(b, LANES) uint64 where the rows of four numbers of the chosen vertices begin."""
+    values: np.ndarray
+    """Flat (b, COLUMNS, LANES): share; curve weights; slope weights; the rest curve's nearest point (m); the
+    quaternion from the own rest tangent to that of the sample."""
 
 
 @njit(cache=True, forceinline=True)
@@ -81,67 +113,55 @@ def turn_between(a: tuple, b: tuple) -> tuple:
     return x / length, y / length, z / length, w / length
 
 
-@njit(cache=True, forceinline=True)
-def half_way(a: tuple, b: tuple, least: float) -> tuple:
-    """h such that half a turn about unit direction a and then one about h is the smallest rotation from a to b.
-
-    No rotation where b is not longer than `least`.
-    """
-    square = b[0] * b[0] + b[1] * b[1] + b[2] * b[2]
-    if square <= least * least:
-        return a
-    length = np.sqrt(square)
-    if a[0] * b[0] + a[1] * b[1] + a[2] * b[2] > OPPOSITE * length:
-        return length * a[0] + b[0], length * a[1] + b[1], length * a[2] + b[2]
-    n = _across(a)
-    return n[1] * a[2] - n[2] * a[1], n[2] * a[0] - n[0] * a[2], n[0] * a[1] - n[1] * a[0]
-
-
 @njit(cache=True)
-def curve_frames(
-    tables: WireTables, p: np.ndarray, controls: np.ndarray, moved: np.ndarray, least: np.ndarray, frames: np.ndarray
-) -> None:
-    """Write where the curves are at displacements p (3c,) of their control points.
+def curve_frames(curves: Curves, p: np.ndarray, pose: Pose) -> bool:
+    """Write where the curves are at displacements p (3c,) of their control points; whether any wire moved.
 
-    `controls` (c + SUPPORT, 3); `moved` (w,) whether any control point of a wire did; and of those, `least` (w,)
-    length of a slope that has a direction, `frames` (s, FRAME): tangent t and the sample's turn since rest, followed by
-    half a turn about t, by rows.
+    What was drawn is often what was just stepped: nothing is done where p is that of the last time.
     """
-    count = tables.controls.shape[0] - SUPPORT
+    controls, moved, least, frames = pose.controls, pose.moved, pose.least, pose.frames
+    same = True
+    for i in range(p.shape[0]):
+        same = same and p[i] == pose.p[i]
+    if same:
+        return bool(moved.any())
+    pose.p[:] = p
+    count = curves.controls.shape[0] - SUPPORT
     for i in range(count):
         for k in range(3):
-            controls[i, k] = tables.controls[i, k] + p[3 * i + k]
+            controls[i, k] = curves.controls[i, k] + p[3 * i + k]
     for wire in range(moved.shape[0]):
         moved[wire] = False
-        for i in range(3 * tables.first_controls[wire], 3 * tables.first_controls[wire + 1]):
+        for i in range(3 * curves.first_controls[wire], 3 * curves.first_controls[wire + 1]):
             if p[i] != 0.0:
                 moved[wire] = True
         if not moved[wire]:
             continue
-        first, last = tables.first_samples[wire], tables.first_samples[wire + 1]
+        first, last = curves.first_samples[wire], curves.first_samples[wire + 1]
         longest = 0.0
         for s in range(first, last):
-            at = tables.sample_controls[s]
+            at = curves.sample_controls[s]
             square = 0.0
             for k in range(3):
                 slope = 0.0
                 for i in range(SUPPORT):
-                    slope += tables.sample_slopes[s, i] * controls[at + i, k]
+                    slope += curves.sample_slopes[s, i] * controls[at + i, k]
                 frames[s, k] = slope
                 square += slope * slope
             longest = max(longest, square)
-        least[wire] = NO_LENGTH * max(np.sqrt(longest), 1e-300)
+        least[wire] = max(NO_LENGTH * np.sqrt(longest), SMALL)
         _fill_tangents(frames, first, last, least[wire])
-        before = (tables.rest_tangents[wire, 0], tables.rest_tangents[wire, 1], tables.rest_tangents[wire, 2])
+        before = (curves.rest_tangents[wire, 0], curves.rest_tangents[wire, 1], curves.rest_tangents[wire, 2])
         frame = (0.0, 0.0, 0.0, 1.0)
         for s in range(first, last):
             t = (frames[s, 0], frames[s, 1], frames[s, 2])
             frame = _product(turn_between(before, t), frame)
             before = t
-            rest = tables.rest_frames[s]
+            rest = curves.rest_frames[s]
             turn = _product(frame, (-rest[0], -rest[1], -rest[2], rest[3]))
             # Half a turn about t is the quaternion (t, 0).
             _write_matrix(_product((t[0], t[1], t[2], 0.0), turn), frames[s])
+    return bool(moved.any())
 
 
 @njit(cache=True, forceinline=True)
@@ -176,44 +196,62 @@ def _write_matrix(q: tuple, frame: np.ndarray) -> None:
 
 
 @njit(cache=True)
-def carried_points(
-    tables: WireTables,
-    points: np.ndarray,
-    vertices: np.ndarray,
-    controls: np.ndarray,
-    moved: np.ndarray,
-    least: np.ndarray,
-    frames: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """Write (m, 3) where the wires take `points` (m, 3) of `vertices` (m,), with what `curve_frames` wrote."""
-    for m in range(vertices.shape[0]):
-        px, py, pz = points[m, 0], points[m, 1], points[m, 2]
-        for h in range(tables.starts[vertices[m]], tables.starts[vertices[m] + 1]):
-            wire = tables.places[h, 0]
-            if not moved[wire]:
-                continue
-            hold = tables.holds[h]
-            at = tables.places[h, 1]
-            x, y, z, u, v, w = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            for i in range(SUPPORT):
-                a, b, c = controls[at + i, 0], controls[at + i, 1], controls[at + i, 2]
-                share, slope = hold[CURVE + i], hold[SLOPE + i]
-                x, y, z = x + share * a, y + share * b, z + share * c
-                u, v, w = u + slope * a, v + slope * b, w + slope * c
-            frame = frames[tables.places[h, 2]]
-            hx, hy, hz = half_way((frame[0], frame[1], frame[2]), (u, v, w), least[wire])
-            # From the own tangent at rest to the sample's, with the sample, and on to the own tangent now.
-            a, b, c = px - hold[FOOT], py - hold[FOOT + 1], pz - hold[FOOT + 2]
-            d = hold[HOME] * a + hold[HOME + 1] * b + hold[HOME + 2] * c
-            e = hold[HOME + 3] * a + hold[HOME + 4] * b + hold[HOME + 5] * c
-            f = hold[HOME + 6] * a + hold[HOME + 7] * b + hold[HOME + 8] * c
-            a = frame[3] * d + frame[4] * e + frame[5] * f
-            b = frame[6] * d + frame[7] * e + frame[8] * f
-            c = frame[9] * d + frame[10] * e + frame[11] * f
-            along = 2.0 * (hx * a + hy * b + hz * c) / (hx * hx + hy * hy + hz * hz)
-            share = hold[SHARE]
-            px += share * (x + along * hx - a - px)
-            py += share * (y + along * hy - b - py)
-            pz += share * (z + along * hz - c - pz)
-        out[m, 0], out[m, 1], out[m, 2] = px, py, pz
+def carried_points(holds: Holds, pose: Pose, points: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
+    """Write (m, 3) where the wires take `points` (m, 3) of the vertices of `holds`; `rows`: room of 4 (m + 1) numbers.
+
+    A point x of share σ goes to x + σ (c + R (x − X) − x), with its nearest point X of the curve, c of the moved curve,
+    and R: from its own rest tangent to the sample's, with the sample since rest, and on to its own tangent now. With
+    unit tangent t and slope s that last turn is half a turn about t and one about h = |s| t + s. Where the slope has
+    no length a little more t makes it none; where it is opposite any answer is as good.
+    """
+    count = points.shape[0]
+    for m in range(count):
+        rows[4 * m], rows[4 * m + 1], rows[4 * m + 2], rows[4 * m + 3] = points[m, 0], points[m, 1], points[m, 2], 0.0
+    rows[4 * count :] = 0.0
+    values, two = holds.values, spread(2.0)
+    for r in range(holds.runs.shape[0]):
+        wire, first, sample = holds.runs[r, 0], holds.runs[r, 1], holds.runs[r, 2]
+        if not pose.moved[wire]:
+            continue
+        frame, places, least = pose.frames[sample], pose.controls[first : first + SUPPORT], spread(pose.least[wire])
+        tx, ty, tz = spread(frame[0]), spread(frame[1]), spread(frame[2])
+        for block in range(holds.runs[r, 3], holds.runs[r, 4]):
+            at = np.uint64(LANES * COLUMNS * block)
+            # Weighted sums of the control points.
+            weight, slope = load(values, at + FIRST_CURVE), load(values, at + FIRST_SLOPE)
+            a, b, c = spread(places[0, 0]), spread(places[0, 1]), spread(places[0, 2])
+            cx, cy, cz = weight * a, weight * b, weight * c
+            sx, sy, sz = slope * a, slope * b, slope * c
+            for i in range(1, SUPPORT):
+                step = np.uint64(LANES * i)
+                weight, slope = load(values, at + FIRST_CURVE + step), load(values, at + FIRST_SLOPE + step)
+                a, b, c = spread(places[i, 0]), spread(places[i, 1]), spread(places[i, 2])
+                cx, cy, cz = cx + weight * a, cy + weight * b, cz + weight * c
+                sx, sy, sz = sx + slope * a, sy + slope * b, sz + slope * c
+            length = root(sx * sx + sy * sy + sz * sz) + least
+            hx, hy, hz = sx + length * tx, sy + length * ty, sz + length * tz
+            own = holds.rows[block]
+            px, py, pz, rest = transposed(
+                load_four(rows, own[0]), load_four(rows, own[1]), load_four(rows, own[2]), load_four(rows, own[3])
+            )
+            # v + 2 q × (q × v + w v) of a unit quaternion.
+            vx, vy, vz = px - load(values, at + FOOT_X), py - load(values, at + FOOT_Y), pz - load(values, at + FOOT_Z)
+            qx, qy, qz = load(values, at + HOME_X), load(values, at + HOME_Y), load(values, at + HOME_Z)
+            qw = load(values, at + HOME_W)
+            a, b, c = qy * vz - qz * vy + qw * vx, qz * vx - qx * vz + qw * vy, qx * vy - qy * vx + qw * vz
+            vx, vy, vz = vx + two * (qy * c - qz * b), vy + two * (qz * a - qx * c), vz + two * (qx * b - qy * a)
+            a = spread(frame[3]) * vx + spread(frame[4]) * vy + spread(frame[5]) * vz
+            b = spread(frame[6]) * vx + spread(frame[7]) * vy + spread(frame[8]) * vz
+            c = spread(frame[9]) * vx + spread(frame[10]) * vy + spread(frame[11]) * vz
+            along = two * (hx * a + hy * b + hz * c) / (hx * hx + hy * hy + hz * hz)
+            share = load(values, at)
+            px = px + share * (cx + along * hx - a - px)
+            py = py + share * (cy + along * hy - b - py)
+            pz = pz + share * (cz + along * hz - c - pz)
+            one, second, third, fourth = transposed(px, py, pz, rest)
+            store(rows, own[0], one)
+            store(rows, own[1], second)
+            store(rows, own[2], third)
+            store(rows, own[3], fourth)
+    for m in range(count):
+        out[m, 0], out[m, 1], out[m, 2] = rows[4 * m], rows[4 * m + 1], rows[4 * m + 2]

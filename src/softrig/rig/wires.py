@@ -7,11 +7,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softrig.numerics.rotations import quaternion_matrices, quaternions_between
+from softrig.numerics.rotations import quaternions_between
 from softrig.rig.curves import filled_tangents, nearest_parameters, spline_basis, transported
-from softrig.rig.wire_kernel import COLUMNS, FRAME, SUPPORT, WireTables, carried_points, curve_frames
+from softrig.rig.wire_kernel import (
+    COLUMNS,
+    FRAME,
+    HOME,
+    LANES,
+    SUPPORT,
+    Curves,
+    Holds,
+    Pose,
+    carried_points,
+    curve_frames,
+)
 
 SAMPLES_PER_CONTROL = 16
+REMEMBERED = 16
+"""Choices of vertices whose tables are kept."""
 
 
 class Hanging(NamedTuple):
@@ -29,27 +42,79 @@ class Wires:
     """Several curves, each moving what those before it left. Parameters: displacements of all control points."""
 
     def __init__(self, parts: Sequence[Hanging]) -> None:
-        self._tables = tables = wire_tables(parts)
-        self._all = np.arange(len(tables.starts) - 1)
-        self._controls = np.zeros_like(tables.controls)
-        self._moved = np.zeros(len(tables.rest_tangents), np.bool_)
-        self._least = np.zeros(len(tables.rest_tangents))
-        self._frames = np.zeros((len(tables.sample_controls), FRAME))
+        self._curves, self._vertex_holds = wire_tables(parts)
+        wires, samples = len(self._curves.rest_tangents), len(self._curves.sample_controls)
+        controls = self._curves.controls
+        self._pose = Pose(
+            np.full(controls[:-SUPPORT].size, np.nan),
+            np.zeros_like(controls),
+            np.zeros(wires, np.bool_),
+            np.zeros(wires),
+            np.zeros((samples, FRAME)),
+        )
+        self._all: tuple[Holds, np.ndarray] | None = None
+        self._some: dict[bytes, tuple[Holds, np.ndarray]] = {}
 
     def deform(self, p: np.ndarray, points: np.ndarray, vertices: np.ndarray | None) -> np.ndarray:
         """(len(points), 3) where the curves carry `points` of `vertices` (None: all) at displacements p (3c,)."""
-        room = self._controls, self._moved, self._least, self._frames
-        curve_frames(self._tables, np.ascontiguousarray(p, dtype=np.float64), *room)
-        if not self._moved.any():
+        if not curve_frames(self._curves, np.ascontiguousarray(p, dtype=np.float64), self._pose):
             return points
-        chosen = self._all if vertices is None else np.ascontiguousarray(vertices, dtype=np.int64)
-        out = np.empty((len(chosen), 3))
-        carried_points(self._tables, np.ascontiguousarray(points, dtype=np.float64), chosen, *room, out)
+        holds, room = self._holds(vertices)
+        out = np.empty((len(points), 3))
+        carried_points(holds, self._pose, np.ascontiguousarray(points, dtype=np.float64), room, out)
         return out
 
+    def _holds(self, vertices: np.ndarray | None) -> tuple[Holds, np.ndarray]:
+        """The holds of `vertices` and room for their points; the same few are asked for again and again."""
+        if vertices is None:
+            if self._all is None:
+                self._all = self._vertex_holds.of(np.arange(len(self._vertex_holds.starts) - 1))
+            return self._all
+        key = np.ascontiguousarray(vertices, dtype=np.int64).tobytes()
+        if key not in self._some:
+            if len(self._some) >= REMEMBERED:
+                self._some.pop(next(iter(self._some)))
+            self._some[key] = self._vertex_holds.of(np.asarray(vertices))
+        return self._some[key]
 
-def wire_tables(parts: Sequence[Hanging]) -> WireTables:
-    """What the compiled code needs to know of the curves at rest; a vertex without a share of a curve costs nothing."""
+
+class VertexHolds(NamedTuple):
+    """What each vertex hangs on, vertex by vertex and within one in the order of the wires."""
+
+    starts: np.ndarray
+    """(n + 1,) where the holds of each vertex begin."""
+    places: np.ndarray
+    """(h, 3) wire, first control point, and the sample at or before the vertex."""
+    values: np.ndarray
+    """(h, COLUMNS) as in `Holds`."""
+
+    def of(self, vertices: np.ndarray) -> tuple[Holds, np.ndarray]:
+        """Those of `vertices` (m,), in runs and blocks, and room for their points."""
+        counts = self.starts[vertices + 1] - self.starts[vertices]
+        owners = np.repeat(np.arange(len(vertices)), counts)
+        within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        chosen = self.starts[vertices][owners] + within
+        order = np.lexsort((owners, *self.places[chosen].T[::-1]))
+        chosen, owners = chosen[order], owners[order]
+        keys, sizes = np.unique(self.places[chosen], axis=0, return_counts=True)
+        blocks = -(-sizes // LANES)
+        ends = np.cumsum(blocks)
+        # Where each hold stands once every run is filled up.
+        run = np.repeat(np.arange(len(sizes)), sizes)
+        place = LANES * (ends - blocks)[run] + np.arange(len(owners)) - (np.cumsum(sizes) - sizes)[run]
+        total = int(ends[-1]) if len(ends) else 0
+        rows = np.full(LANES * total, 4 * len(vertices), np.uint64)
+        rows[place] = 4 * owners
+        values = np.zeros((LANES * total, COLUMNS))
+        values[:, HOME + 3] = 1.0
+        values[place] = self.values[chosen]
+        runs = np.concatenate([keys, (ends - blocks)[:, None], ends[:, None]], axis=1).astype(np.int32)
+        flat = np.ascontiguousarray(values.reshape(total, LANES, COLUMNS).transpose(0, 2, 1)).ravel()
+        return Holds(runs, rows.reshape(-1, LANES), flat), np.zeros(4 * (len(vertices) + 1))
+
+
+def wire_tables(parts: Sequence[Hanging]) -> tuple[Curves, VertexHolds]:
+    """The curves at rest and what hangs on them; a vertex without a share of a curve costs nothing."""
     sample_controls, sample_slopes, rest_tangents, rest_frames = [], [], [], []
     owners, places, holds = [], [], []
     first_controls, first_samples = [0], [0]
@@ -69,7 +134,7 @@ def wire_tables(parts: Sequence[Hanging]) -> WireTables:
         before = np.clip(np.searchsorted(samples, where, side="right") - 1, 0, len(samples) - 1)
         curve, slope = spline_basis(count, where), spline_basis(count, where, 1)
         first = _first_used(curve, slope)
-        home = quaternion_matrices(quaternions_between(_own(slope @ controls, tangents, before), tangents[before]))
+        home = quaternions_between(_own(slope @ controls, tangents, before), tangents[before])
         owners.append(touched)
         places.append(
             np.stack([np.full(len(touched), wire), first_controls[-1] + first, first_samples[-1] + before], 1)
@@ -81,20 +146,19 @@ def wire_tables(parts: Sequence[Hanging]) -> WireTables:
                     _used(curve, first),
                     _used(slope, first),
                     curve @ controls,
-                    home.reshape(-1, 9),
+                    home,
                 ],
                 axis=1,
             )
         )
         first_controls.append(first_controls[-1] + count)
         first_samples.append(first_samples[-1] + len(samples))
-    vertex_count = len(parts[0].rest_positions)
     owner = np.concatenate(owners)
     order = np.argsort(owner, kind="stable")  # keeps the order of the wires
-    starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=vertex_count))])
-    all_holds = np.concatenate(holds)[order]
-    assert all_holds.shape[1] == COLUMNS
-    return WireTables(
+    counts = np.bincount(owner, minlength=len(parts[0].rest_positions))
+    values = np.concatenate(holds)[order]
+    assert values.shape[1] == COLUMNS
+    curves = Curves(
         np.concatenate([*(part.controls for part in parts), np.zeros((SUPPORT, 3))]),
         np.array(first_controls, np.int32),
         np.array(first_samples, np.int32),
@@ -102,10 +166,8 @@ def wire_tables(parts: Sequence[Hanging]) -> WireTables:
         np.concatenate(sample_slopes),
         np.stack(rest_tangents),
         np.concatenate(rest_frames),
-        starts.astype(np.int32),
-        np.ascontiguousarray(np.concatenate(places)[order], dtype=np.int32),
-        np.ascontiguousarray(all_holds),
     )
+    return curves, VertexHolds(np.concatenate([[0], np.cumsum(counts)]), np.concatenate(places)[order], values)
 
 
 def _first_used(curve: np.ndarray, slope: np.ndarray) -> np.ndarray:
