@@ -255,3 +255,14 @@ def carried_points(holds: Holds, pose: Pose, points: np.ndarray, rows: np.ndarra
             store(rows, own[3], fourth)
     for m in range(count):
         out[m, 0], out[m, 1], out[m, 2] = rows[4 * m], rows[4 * m + 1], rows[4 * m + 2]
+
+
+@njit(cache=True)
+def wired_points(
+    curves: Curves, holds: Holds, p: np.ndarray, pose: Pose, points: np.ndarray, rows: np.ndarray, out: np.ndarray
+) -> bool:
+    """Both in one call, so that no other thread comes between; whether any wire moved, else nothing is written."""
+    moved = curve_frames(curves, p, pose)
+    if moved:
+        carried_points(holds, pose, points, rows, out)
+    return moved

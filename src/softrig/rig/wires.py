@@ -18,8 +18,7 @@ from softrig.rig.wire_kernel import (
     Curves,
     Holds,
     Pose,
-    carried_points,
-    curve_frames,
+    wired_points,
 )
 
 SAMPLES_PER_CONTROL = 16
@@ -57,12 +56,10 @@ class Wires:
 
     def deform(self, p: np.ndarray, points: np.ndarray, vertices: np.ndarray | None) -> np.ndarray:
         """(len(points), 3) where the curves carry `points` of `vertices` (None: all) at displacements p (3c,)."""
-        if not curve_frames(self._curves, np.ascontiguousarray(p, dtype=np.float64), self._pose):
-            return points
         holds, room = self._holds(vertices)
+        p, given = (np.ascontiguousarray(part, dtype=np.float64) for part in (p, points))
         out = np.empty((len(points), 3))
-        carried_points(holds, self._pose, np.ascontiguousarray(points, dtype=np.float64), room, out)
-        return out
+        return out if wired_points(self._curves, holds, p, self._pose, given, room, out) else points
 
     def _holds(self, vertices: np.ndarray | None) -> tuple[Holds, np.ndarray]:
         """The holds of `vertices` and room for their points; the same few are asked for again and again."""
@@ -71,11 +68,12 @@ class Wires:
                 self._all = self._vertex_holds.of(np.arange(len(self._vertex_holds.starts) - 1))
             return self._all
         key = np.ascontiguousarray(vertices, dtype=np.int64).tobytes()
-        if key not in self._some:
+        found = self._some.get(key)
+        if found is None:
             if len(self._some) >= REMEMBERED:
                 self._some.pop(next(iter(self._some)))
-            self._some[key] = self._vertex_holds.of(np.asarray(vertices))
-        return self._some[key]
+            found = self._some[key] = self._vertex_holds.of(np.asarray(vertices))
+        return found
 
 
 class VertexHolds(NamedTuple):
