@@ -13,8 +13,8 @@ from pose_models_for_tests import bar_model, pose, with_products
 from softrig.models.kernels.pose_space_display import drawn_poses
 from softrig.models.kernels.pose_space_gyro import gyroscopic
 from softrig.models.kernels.pose_space_layout import fixed_point, gyro, region_runs, rows, vertex_regions
-from softrig.models.kernels.vectors import load, load_four, plus_product, row, spread, store, store_three, widened
 from softrig.models.stepper import Stepper
+from softrig.numerics.vectors import load, load_four, plus_product, row, spread, store, store_three, widened
 from softrig.rig.deformers import BlendShapes, RigChain
 
 

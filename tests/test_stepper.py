@@ -15,18 +15,18 @@ from rigs_for_tests import random_parameters, random_skin
 from softrig.dynamics import Rayleigh
 from softrig.errors import IndexRangeError, InputError, ModeCountError
 from softrig.models.kernels.pose_space_chunks import chunked, equal_parts, owners
-from softrig.models.kernels.pose_space_drive import bone_matrices, world_matrices
 from softrig.models.kernels.pose_space_elastic import STRAINED, strain_square
 from softrig.models.kernels.pose_space_frames import angular_rates, polar_rotation
 from softrig.models.kernels.pose_space_layout import bone_runs, most_bones, region_runs
 from softrig.models.kernels.pose_space_runs import mixed_quaternions, rotations_of, skinned
-from softrig.models.kernels.vectors import BEYOND
 from softrig.models.pose_drive import compiled_features, skeleton_tree
 from softrig.models.pose_space import PoseTable, polar_rotations
 from softrig.models.stepper import Stepper
 from softrig.numerics.rotations import quaternion_matrices, quaternions_from_vectors
+from softrig.numerics.vectors import BEYOND
 from softrig.rig.features import PoseFeatures
 from softrig.rig.pose_space import PoseSpaceRig
+from softrig.rig.skeleton_kernel import bone_matrices, world_matrices
 
 KINDS = {
     "bind": {"poses": 3},

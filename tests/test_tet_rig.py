@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from pose_models_for_tests import bar_model
 from rigs_for_tests import random_parameters, two_bone_bar
 from softrig.errors import InputError, NotFiniteError, Notice
 from softrig.meshing.boxes import box_tets
+from softrig.pipeline.posing import Posing
 from softrig.poses.tet_rig import (
     bind_correction,
     carried,
@@ -166,3 +168,16 @@ def test_inverted_tets_are_counted_frame_by_frame() -> None:
 def test_weights_of_another_surface_are_refused() -> None:
     with pytest.raises(InputError, match="of 5 vertices for a surface of 6"):
         tet_skin(np.zeros((1, 3)), np.random.default_rng(0).normal(size=(6, 3)), csr_array(np.ones((5, 2))))
+
+
+def test_some_tets_of_a_black_box_are_those_of_all():
+    model = bar_model(black_box=True, poses=3)
+    rng = np.random.default_rng(3)
+    chosen = rng.permutation(len(model.vertices))[:7]
+    nothing = np.broadcast_to(model.vertices, (len(model.poses), *model.vertices.shape))
+    posing = Posing(model.rig, model.corrective, model.poses, model.tet_rig, None, nothing, False, [])
+    for p in (*model.poses.parameters, rng.normal(0.0, 0.2, len(model.rig.parameters))):
+        whole = model.shepard_positions(p)
+        np.testing.assert_allclose(model.shepard_positions(p, chosen), whole[chosen], atol=1e-14)
+        np.testing.assert_allclose(posing.carried_by_surface(p, model.vertices), whole, atol=1e-14)
+        np.testing.assert_allclose(posing.carried_by_surface(p, model.vertices, chosen), whole[chosen], atol=1e-14)

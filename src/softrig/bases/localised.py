@@ -6,8 +6,9 @@ do. The paper's clamps every region at its border, which stiffens the whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -66,8 +67,9 @@ def regional_basis(
     `metric` (n,) multiplies the mass in the PCA only. Contacts that hold single vertices stay held.
     """
     weights = _checked_partition(partition, samples, vertex_mass)
-    parts = [[field * weights[:, region, None, None] for region in range(weights.shape[1])] for field in samples]
-    return basis_of_regions(parts, vertex_mass, size, minimum=minimum, metric=metric)
+    # One at a time: all of them together are the samples once for every region.
+    parts = ((_Part(field, region) for region in weights.T) for field in samples)
+    return _basis_of_parts(parts, vertex_mass, size, minimum, None, metric)
 
 
 def completed_basis(
@@ -86,7 +88,7 @@ def completed_basis(
     The local modes are of what the samples of each pose (n, 3, k) hold beyond the whole body's modes. Those, the same
     at every pose, come last, as one region more where there are several. σ of both kinds count from their own largest.
     """
-    whole = _components(lived, vertex_mass)
+    whole = _components(_Part(lived), vertex_mass, share)
     share = min(share, len(whole.sigma))
     known = whole.shapes(vertex_mass, share)
     beyond = []
@@ -105,9 +107,9 @@ def leading_fields(fields: np.ndarray, measure: np.ndarray, count: int) -> np.nd
     """(n, 3, ≤ count) the principal components of samples (n, 3, k) by the mass `measure` (n,), at their size."""
     if fields.shape[2] <= count:
         return fields
-    part = _components(fields, measure)
+    part = _components(_Part(fields), measure, count)
     leading = np.zeros((*fields.shape[:2], min(count, len(part.sigma))))
-    leading[part.inside] = part.sized[:, :count].reshape(len(part.inside), 3, -1)
+    leading[part.inside] = part.sized.reshape(len(part.inside), 3, -1)
     return leading
 
 
@@ -121,8 +123,29 @@ def basis_of_regions(
     metric: np.ndarray | None = None,
 ) -> RegionalBasis:
     """The same from samples (n, 3, k) for each pose and each region; `counts` (g,) settles who gets how many modes."""
+    parts = ((_Part(field) for field in pose) for pose in samples)
+    return _basis_of_parts(parts, vertex_mass, size, minimum, counts, metric)
+
+
+class _Part(NamedTuple):
+    """A region's part of the samples of a pose: the products of both."""
+
+    field: np.ndarray
+    """(n, 3, k) metres."""
+    weights: np.ndarray | None = None
+    """(n,); None: all one."""
+
+
+def _basis_of_parts(
+    parts: Iterable[Iterable[_Part]],
+    vertex_mass: np.ndarray,
+    size: int,
+    minimum: int,
+    counts: Sequence[int] | None,
+    metric: np.ndarray | None,
+) -> RegionalBasis:
     measure = vertex_mass if metric is None else vertex_mass * metric
-    components = [[_components(field, measure) for field in pose] for pose in samples]
+    components = [[_components(part, measure, size) for part in pose] for pose in parts]
     spectra = [[component.sigma for component in pose] for pose in components]
     if counts is None:
         counts = shared_counts(spectra, size, minimum)
@@ -174,7 +197,7 @@ class _Components:
     inside: np.ndarray
     """(k,) vertices that move."""
     sized: np.ndarray
-    """(3k, rank) metres: shapes times σ."""
+    """(3k, ≤ rank) metres: the first shapes times σ."""
     sigma: np.ndarray
     """(rank,) falling, metres √kilogram."""
 
@@ -187,15 +210,18 @@ class _Components:
         return shapes
 
 
-def _components(field: np.ndarray, measure: np.ndarray) -> _Components:
-    """Of samples (n, 3, k): with the Gram matrix FᵀMF = VΣ²Vᵀ shapes times σ are F V."""
-    require_finite(field, "samples")
-    inside = np.flatnonzero(field.any(axis=(1, 2)))
-    flat = field[inside].reshape(-1, field.shape[2])
+def _components(part: _Part, measure: np.ndarray, most: int) -> _Components:
+    """Of samples F (n, 3, k): with the Gram matrix FᵀMF = VΣ²Vᵀ shapes times σ are F V; the first `most` of them."""
+    field, weights = part
+    inside = np.arange(len(field)) if weights is None else np.flatnonzero(weights)
+    inside = inside[field[inside].any(axis=(1, 2))]
+    own = field[inside] if weights is None else field[inside] * weights[inside, None, None]
+    require_finite(own, "samples")
+    flat = own.reshape(-1, field.shape[2])
     values, vectors = np.linalg.eigh(flat.T @ (_diagonal(measure[inside]) @ flat))
     sigma = np.sqrt(np.maximum(values, 0.0))
     kept = np.flatnonzero(sigma > 2.0 * RANK_TOLERANCE * sigma[-1])[::-1]
-    return _Components(len(field), inside, flat @ vectors[:, kept], sigma[kept])
+    return _Components(len(field), inside, flat @ vectors[:, kept[:most]], sigma[kept])
 
 
 def _diagonal(vertex_mass: np.ndarray) -> csr_array:

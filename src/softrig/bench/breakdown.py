@@ -97,10 +97,12 @@ def breakdown(stepper: Stepper, *, repeats: int = REPEATS) -> Breakdown:
     turning = part(_turning)
     inertial = Timing(loaded.least + turning.least, loaded.median + turning.median, loaded.p99 + turning.p99, repeats)
     integration = part(_integration)
-    pose = model.clips[0].sample(0.1)[0] if model.clips else model.rig.parameters.rest
+    poses = model.clips[0].sample(np.linspace(0.1, 0.4, 4)) if model.clips else model.rig.parameters.rest[None]
+    pose, turn = poses[0], iter(range(10**9))
     out = stepper.surface(pose)
     return Breakdown(
-        pose=timed(lambda: stepper.carriers(pose), repeats=repeats),
+        # Another one each time: a rig may remember the last. What is drawn is what was just stepped.
+        pose=timed(lambda: stepper.carriers(poses[next(turn) % len(poses)]), repeats=repeats),
         call=call,
         fitting=max(ready.least - call.least - loaded.least, 0.0),
         internal=max(whole.least - ready.least - turning.least - integration.least, 0.0),

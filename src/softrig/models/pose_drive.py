@@ -20,7 +20,7 @@ from softrig.numerics.rotations import quaternion_conjugate, unit_quaternions
 from softrig.rig.bones import skin_of
 from softrig.rig.features import PoseFeatures
 from softrig.rig.protocol import Rig
-from softrig.rig.skeleton import Skeleton
+from softrig.rig.skeleton_kernel import skeleton_tree
 
 
 class SkinDrive:
@@ -65,34 +65,49 @@ class BlackBoxDrive:
         self.size = 3 * len(observed) + len(model.poses)
         self._rig = rig
         self._surface, places = np.unique(nodes[observed], return_inverse=True)
-        self._places = places.reshape(nodes[observed].shape)
-        self._weights = weights[observed]
-        self._features = compiled_features(model)
-        self._room = np.zeros(self._features.poses.shape[1])
+        self._places = np.ascontiguousarray(places.reshape(nodes[observed].shape), dtype=np.int32)
+        self._weights = np.ascontiguousarray(weights[observed])
+        self._pose = CorrectedPose(model, rig)
         self._maps = MapDrive(model)
-        self._correctives = corrective_places(model, rig)
-        self._rest = model.vertices[observed] - self._carried(rig.parameters.rest)[0]
-
-    def _carried(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        p = np.array(self._rig.parameters.checked(p))
-        w = self.pose_weights(p)
-        places, poses = self._correctives
-        p[places] = w[poses]
-        surface = self._rig.positions(p, self._surface)
-        return np.einsum("na,nak->nk", self._weights, surface[self._places]), w
+        self._rest = np.zeros((len(observed), 3))
+        at_rest = self(rig.parameters.rest)[: 3 * len(observed)].reshape(-1, 3)
+        self._rest = model.vertices[observed] - at_rest
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
         """z (Z,) at parameters p (P,)."""
-        carried, w = self._carried(p)
-        weights = np.empty(self._maps.size)
-        self._maps.write(self._room, w, weights)
-        return np.concatenate([(self._rest + carried).ravel(), w, weights])
+        p, w = self._pose(self._rig.parameters.checked(p))
+        z = np.empty(self.size + self._maps.size)
+        kernels.carried_by_nodes(self._rest, self._places, self._weights, self._rig.positions(p, self._surface), z)
+        z[self.size - len(w) : self.size] = w
+        self._maps.write(self._pose.features, w, z[self.size :])
+        return z
 
     def pose_weights(self, p: np.ndarray) -> np.ndarray:
         """w (m,) at parameters p (P,)."""
+        return self._pose.weights(p)
+
+
+class CorrectedPose:
+    """Pose weights, and parameters with those of the correctives in place; compiled, for rigs that are not."""
+
+    def __init__(self, model: PoseSpaceModel, rig: Rig) -> None:
+        self._features = compiled_features(model)
+        self._places, self._poses = corrective_places(model, rig)
+        self.features = np.zeros(self._features.poses.shape[1])
+        """Those of the last pose."""
+
+    def weights(self, p: np.ndarray) -> np.ndarray:
+        """w (m,) at parameters p (P,)."""
         w = np.empty(len(self._features.matrix))
-        kernels.pose_weights(self._features, np.ascontiguousarray(p, dtype=np.float64), self._room, w)
+        kernels.pose_weights(self._features, np.ascontiguousarray(p, dtype=np.float64), self.features, w)
         return w
+
+    def __call__(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A copy of p (P,) with the weights of corrective morphs replaced by those of their poses, and w (m,)."""
+        p = np.array(p, dtype=np.float64)
+        w = self.weights(p)
+        p[self._places] = w[self._poses]
+        return p, w
 
 
 class MapDrive:
@@ -145,21 +160,6 @@ def pose_drive(model: PoseSpaceModel, rig: Rig) -> SkinDrive | BlackBoxDrive:
     if model.tet_rig.kind == "skin":
         return SkinDrive(model, rig)
     return BlackBoxDrive(model, rig, observed_vertices(model))
-
-
-def skeleton_tree(skeleton: Skeleton, start: int, bones: np.ndarray, binds: np.ndarray) -> kernels.Tree:
-    """The compiled form of a skeleton whose bones carry `binds` (B, 4, 4)."""
-    fixed = np.full(len(skeleton), -1, np.int32)
-    fixed[list(skeleton.fixed_matrices)] = np.arange(len(skeleton.fixed_matrices))
-    matrices = np.array([np.asarray(matrix)[:3] for matrix in skeleton.fixed_matrices.values()])
-    return kernels.Tree(
-        start,
-        np.ascontiguousarray(skeleton.parents, dtype=np.int32),
-        fixed,
-        np.ascontiguousarray(matrices.reshape(-1, 3, 4), dtype=np.float64),
-        np.ascontiguousarray(bones, dtype=np.int32),
-        np.ascontiguousarray(binds[:, :3], dtype=np.float64),
-    )
 
 
 def compiled_features(model: PoseSpaceModel) -> kernels.Features:

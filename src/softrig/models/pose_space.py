@@ -258,13 +258,23 @@ class PoseSpaceModel:
         own = self.rig.parameters.checked(p)[start : start + len(skin.parameters)]
         return (skin.bone_matrices(own) @ rest_inverses(skin))[:, :3]
 
-    def shepard_positions(self, p: np.ndarray) -> np.ndarray:
-        """(n, 3) black-box tet positions without corrections, metres."""
+    def shepard_positions(self, p: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
+        """(n, 3) black-box tet positions without corrections, metres, or (len(chosen), 3) of some."""
         nodes, weights = self.tet_rig.shepard_nodes, self.tet_rig.shepard_weights
         if nodes is None or weights is None:
             raise InputError("the tets of a skinning rig do not follow surface vertices")
-        moves = self.rig.positions(self.corrected(p)) - self.rig.positions(self.corrected(self.rig.parameters.rest))
-        return self.vertices + np.einsum("na,nak->nk", weights, moves[nodes])
+        if chosen is None:
+            moves = self.rig.positions(self.corrected(p)) - self._rest_surface
+            return np.asarray(self.vertices + np.einsum("na,nak->nk", weights, moves[nodes]))
+        used, places = np.unique(nodes[chosen], return_inverse=True)
+        moves = self.rig.positions(self.corrected(p), used) - self._rest_surface[used]
+        carried = moves[places.reshape(-1, nodes.shape[1])]
+        return np.asarray(self.vertices[chosen] + np.einsum("na,nak->nk", weights[chosen], carried))
+
+    @cached_property
+    def _rest_surface(self) -> np.ndarray:
+        """(n̄, 3) metres."""
+        return self.rig.positions(self.corrected(self.rig.parameters.rest))
 
     def frame_rotations(self, p: np.ndarray) -> np.ndarray:
         """(frames, 3, 3) rotations R_f at parameters p (P,)."""
@@ -272,7 +282,7 @@ class PoseSpaceModel:
             rotations = polar_rotations(self.bone_matrices(p)[:, :, :3])
             return rotations if self.interpolation == "bind" else rotations[self.tet_rig.root_bone][None]
         return polar_rotations(
-            np.einsum("sk,sl->kl", self.shepard_positions(p)[self.tet_rig.root_sample], self.root_arms)
+            np.einsum("sk,sl->kl", self.shepard_positions(p, self.tet_rig.root_sample), self.root_arms)
         )[None]
 
     @cached_property

@@ -11,11 +11,12 @@ from softrig.errors import InputError
 from softrig.models.kernels import pose_space_display as kernels
 from softrig.models.kernels.pose_space_layout import bone_runs, most_bones, root_table
 from softrig.models.kernels.pose_space_tables import BoneRuns, Memory, Rows
-from softrig.models.kernels.vectors import BEYOND
-from softrig.models.pose_drive import compiled_features, corrective_places, skeleton_tree
+from softrig.models.pose_drive import CorrectedPose, compiled_features, corrective_places
 from softrig.models.pose_space import PoseSpaceModel, parameters_start
+from softrig.numerics.vectors import BEYOND
 from softrig.rig.deformers import BlendShapes, RigChain
 from softrig.rig.protocol import Rig
+from softrig.rig.skeleton_kernel import skeleton_tree
 from softrig.rig.skinning import LinearBlendSkin
 
 GAP = 16
@@ -26,7 +27,7 @@ class Surface:
     """Compiled where the rig is a linear blend skin, with or without blend shapes in front; else by the rig itself."""
 
     def __init__(self, model: PoseSpaceModel, rig: Rig, rows: Rows, memory: Memory) -> None:
-        self._model, self._rig = model, rig
+        self._rig = rig
         self._count = len(model.embedding_nodes)
         stages = rig.stages if isinstance(rig, RigChain) else (rig,)
         skin, shapes = stages[-1], stages[0] if isinstance(stages[0], BlendShapes) else None
@@ -43,6 +44,7 @@ class Surface:
             binding = skin.binding
             tree = skeleton_tree(skin.skeleton, parameters_start(rig, skin), binding.bones, binding.inverse_binds)
             self._skin = (*tree, *compiled_features(model), *skinning, *runs)
+        self._pose = CorrectedPose(model, rig)
         self._embedding = embedding_tables(model, vertices, order)
 
     def positions(self, p: np.ndarray, out: np.ndarray | None) -> np.ndarray:
@@ -57,7 +59,7 @@ class Surface:
             kernels.draw_skin(p, flat, self._state[0], *self._motion, *self._skin, *self._embedding)
         else:
             kernels.move_tets(self._state[0], *self._motion)
-            own = np.ascontiguousarray(self._rig.positions(self._model.corrected(p)).T, dtype=np.float32)
+            own = np.ascontiguousarray(self._rig.positions(self._pose(p)[0]).T, dtype=np.float32)
             kernels.embed(own[0], own[1], own[2], self._moves, *self._embedding, flat)
         return out
 

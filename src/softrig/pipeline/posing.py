@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -63,20 +64,40 @@ class Posing:
             return rotations if self.bind else rotations[self.tet_rig.root_bone][None]
         sample = self.tet_rig.root_sample
         arms = mass[sample, None] * (vertices[sample] - np.average(vertices[sample], axis=0, weights=mass[sample]))
-        places = self.carried_by_surface(p, vertices)[sample]
+        places = self.carried_by_surface(p, vertices, sample)
         return polar_rotations(np.einsum("sk,sl->kl", places, arms))[None]
 
     def vertex_rotations(self, p: np.ndarray, vertices: np.ndarray, mass: np.ndarray) -> np.ndarray:
         """(n, 3, 3) R_v at parameters p (P,)."""
         return blended_rotations(self.frame_weights, self.frames(p, vertices, mass))
 
-    def carried_by_surface(self, p: np.ndarray, vertices: np.ndarray) -> np.ndarray:
-        """(n, 3) tets of a black box at p, without corrections, metres."""
-        nodes, weights = self.tet_rig.shepard_nodes, self.tet_rig.shepard_weights
-        assert nodes is not None
+    def carried_by_surface(self, p: np.ndarray, vertices: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
+        """(n, 3) tets of a black box at p, without corrections, metres, or (len(chosen), 3) of some."""
+        weights = self.tet_rig.shepard_weights
         assert weights is not None
-        rig = PoseSpaceRig(self.rig, self.corrective, self.table.parameters, ignored=_morphs(self.rig))
-        return carried(vertices, nodes, weights, rig.positions(p) - rig.positions(rig.parameters.rest))
+        if chosen is None:
+            used, nodes, rest = self._carrying
+        else:
+            used, nodes, rest = self._carrying_of(chosen)
+            vertices, weights = vertices[chosen], weights[chosen]
+        return carried(vertices, nodes, weights, self._uncorrected.positions(p, used) - rest)
+
+    @cached_property
+    def _uncorrected(self) -> PoseSpaceRig:
+        """The surface with its own correctives, without those of the tets."""
+        return PoseSpaceRig(self.rig, self.corrective, self.table.parameters, ignored=_morphs(self.rig))
+
+    @cached_property
+    def _carrying(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self._carrying_of(np.arange(len(self.positions[0])))
+
+    def _carrying_of(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Surface vertices that carry tets (k,), which of them carry each chosen one (c, 4), and their rest places."""
+        nodes = self.tet_rig.shepard_nodes
+        assert nodes is not None
+        used, places = np.unique(nodes[chosen], return_inverse=True)
+        rest = self._uncorrected.positions(self.rig.parameters.rest, used)
+        return used, places.reshape(-1, nodes.shape[1]), rest
 
 
 def pose_character(

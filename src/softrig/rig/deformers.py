@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
 from softrig.errors import InputError, NotFiniteError, require_finite
-from softrig.numerics.rotations import (
-    quaternion_conjugate,
-    quaternion_product,
-    quaternions_between,
-)
-from softrig.rig.curves import filled_tangents, nearest_parameters, spline_basis, transported
 from softrig.rig.deforming import Deforming, checked_positions
 from softrig.rig.parameters import Parameters, unique_names
 from softrig.rig.protocol import Deformer
 from softrig.rig.skeleton import Skeleton
 from softrig.rig.skinning import LinearBlendSkin
-from softrig.rig.wire_kernel import carried_points
-
-_SAMPLES_PER_CONTROL = 16
+from softrig.rig.vertex_kernels import blend_points
+from softrig.rig.wires import Hanging, Wires
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,13 +49,26 @@ class BlendShapes(Deforming):
         rest = np.zeros(count) if self.rest_weights is None else self.rest_weights
         return Parameters(tuple(f"{name}.weight" for name in self.names), ("1",) * count, rest, np.zeros(0))
 
+    @cached_property
+    def _moves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Vertices that any target moves, and of each vertex those targets and how: sculpts move few."""
+        vertices, targets = np.nonzero(self.targets.any(axis=2).T)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(vertices, minlength=self.vertex_count))])
+        return np.unique(vertices), starts, targets, np.ascontiguousarray(self.targets[targets, vertices])
+
     def deform(self, p: np.ndarray, points: np.ndarray, vertices: np.ndarray | None) -> np.ndarray:
         """(len(points), 3) points plus the weighted displacements of `vertices`."""
-        active = np.flatnonzero(p)
-        if active.size == 0:
-            return points.copy()
-        targets = self.targets[active] if vertices is None else self.targets[np.ix_(active, vertices)]
-        return points + np.tensordot(p[active], targets, axes=1)
+        out = np.array(points, dtype=np.float64, order="C")
+        if not np.any(p):
+            return out
+        p = np.ascontiguousarray(p, dtype=np.float64)
+        touched, starts, targets, moves = self._moves
+        if vertices is None:
+            blend_points(starts, targets, moves, p, touched, touched, out)
+        else:
+            chosen = np.ascontiguousarray(vertices, dtype=np.int64)
+            blend_points(starts, targets, moves, p, chosen, np.arange(len(chosen)), out)
+        return out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,77 +156,18 @@ class Wire(Deforming):
         names = tuple(f"{self.name}.{i}.{c}" for i in range(len(self.controls)) for c in "xyz")
         return Parameters(names, ("m",) * len(names), np.zeros(len(names)), np.zeros(0))
 
-    @cached_property
-    def _samples(self) -> np.ndarray:
-        return np.linspace(0.0, 1.0, _SAMPLES_PER_CONTROL * len(self.controls) + 1)
+    @property
+    def hanging(self) -> Hanging:
+        """The curve and its vertices, to be put together with others."""
+        return Hanging(self.controls, self.rest_positions, self.weights)
 
     @cached_property
-    def _sample_slopes(self) -> np.ndarray:
-        return spline_basis(len(self.controls), self._samples, 1)
-
-    @cached_property
-    def _bound(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of each vertex: curve weights (n, c), slope weights (n, c), and the sample at or before it (n,)."""
-        where = nearest_parameters(self.controls, self.rest_positions, len(self._samples))
-        before = np.clip(np.searchsorted(self._samples, where, side="right") - 1, 0, len(self._samples) - 1)
-        count = len(self.controls)
-        return spline_basis(count, where), spline_basis(count, where, 1), before
-
-    @cached_property
-    def _rest_frames(self) -> tuple[np.ndarray, np.ndarray]:
-        tangents = filled_tangents(self._sample_slopes @ self.controls)
-        return tangents, transported(tangents)
-
-    @cached_property
-    def _back(self) -> np.ndarray:
-        """(n, 4) in the rest curve, from the own tangent of each vertex to that of the sample before it."""
-        _, slopes, before = self._bound
-        tangents, _ = self._rest_frames
-        return quaternions_between(_own(slopes @ self.controls, tangents, before), tangents[before])
+    def _compiled(self) -> Wires:
+        return Wires([self.hanging])
 
     def deform(self, p: np.ndarray, points: np.ndarray, vertices: np.ndarray | None) -> np.ndarray:
         """(len(points), 3) where the curve carries the points."""
-        if not np.any(p):
-            return points
-        chosen = np.arange(self.vertex_count) if vertices is None else vertices
-        if self.weights is None:
-            return self._carried(p, points, chosen)
-        # A chain has many wires, and each moves a part.
-        weights = np.asarray(self.weights)[chosen]
-        touched = np.flatnonzero(weights)
-        own = points[touched]
-        moved = np.array(points)
-        moved[touched] += weights[touched, None] * (self._carried(p, own, chosen[touched]) - own)
-        return moved
-
-    def _carried(self, p: np.ndarray, points: np.ndarray, vertices: np.ndarray) -> np.ndarray:
-        """(m, 3) where the curve alone would carry points (m, 3) of `vertices` (m,)."""
-        controls = self.controls + p.reshape(-1, 3)
-        rest_tangents, rest_frames = self._rest_frames
-        tangents = filled_tangents(self._sample_slopes @ controls)
-        first = quaternions_between(rest_tangents[0], tangents[0])
-        frames = quaternion_product(transported(tangents), first)
-        # How the samples turned since rest; the kernel goes on from there to each vertex' own tangent.
-        turns = quaternion_product(frames, quaternion_conjugate(rest_frames))
-        weights, slopes, before = self._bound
-        return carried_points(
-            np.ascontiguousarray(points, dtype=np.float64),
-            np.ascontiguousarray(vertices, dtype=np.int64),
-            weights,
-            slopes,
-            before,
-            self._back,
-            self.controls,
-            controls,
-            np.ascontiguousarray(tangents),
-            turns,
-        )
-
-
-def _own(slopes: np.ndarray, tangents: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """(m, 3) slopes, or where they have no length the tangents of the samples before them."""
-    lengths = np.linalg.norm(slopes, axis=1, keepdims=True)
-    return np.where(lengths > 1e-12 * lengths.max(initial=1e-300), slopes, tangents[before])
+        return self._compiled.deform(p, points, vertices)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -299,9 +247,23 @@ class RigChain(Deforming):
 
     def deform(self, p: np.ndarray, points: np.ndarray, vertices: np.ndarray | None) -> np.ndarray:
         """(len(points), 3) points through all rigs."""
-        for index, stage in enumerate(self.stages):
-            points = stage.deform(self.stage_parameters(p, index), points, vertices)
+        for first, last, part in self._parts:
+            points = part.deform(p[first:last], points, vertices)
         return points
+
+    @cached_property
+    def _parts(self) -> list[tuple[int, int, Deformer | Wires]]:
+        """The rigs with their first and last parameter; neighbouring wires are done as one."""
+        parts: list[tuple[int, int, Deformer | Wires]] = []
+        places = zip(self.starts, self.starts[1:], self.stages, strict=False)
+        for together, run in groupby(places, key=lambda place: isinstance(place[2], Wire)):
+            members = list(run)
+            if together:
+                wires = Wires([stage.hanging for *_, stage in members if isinstance(stage, Wire)])
+                parts.append((members[0][0], members[-1][1], wires))
+            else:
+                parts += members
+        return parts
 
 
 def carried_by_root(rig: Deformer, name: str = "root") -> RigChain:

@@ -14,6 +14,8 @@ from softrig.numerics.rotations import quaternion_matrices, quaternion_product, 
 from softrig.rig.deforming import Deforming, checked_positions, checked_vertices
 from softrig.rig.parameters import Parameters
 from softrig.rig.skeleton import Skeleton
+from softrig.rig.skeleton_kernel import Tree, bone_matrices, skeleton_tree, world_matrices
+from softrig.rig.vertex_kernels import skinned_points
 
 WEIGHT_TOLERANCE = 0.02
 """Weights whose sum misses one by more than this draw a notice (bytes miss it by up to 0.01)."""
@@ -126,6 +128,23 @@ class LinearBlendSkin(Skin):
         """(n, 3, 4) weighted sums of bone matrices at parameters p (P,), for all or the named vertices."""
         rows = self.rows(vertices)
         return (rows @ self.bone_matrices(p)[:, :3].reshape(-1, 12)).reshape(-1, 3, 4)
+
+    def deform(self, p: np.ndarray, points: np.ndarray, vertices: np.ndarray | None) -> np.ndarray:
+        """(len(points), 3) where the skin takes `points`, without matrices of the vertices."""
+        table, tree = self.binding.table, self._tree
+        world, matrices = np.empty((len(self.skeleton), 3, 4)), np.empty((len(self.binding.bones), 3, 4))
+        world_matrices(tree, np.ascontiguousarray(p, dtype=np.float64), world)
+        bone_matrices(tree, world, matrices)
+        if (matrices == np.eye(3, 4)).all():  # often so with a root behind other rigs
+            return np.array(points, dtype=np.float64)
+        chosen = np.arange(self.vertex_count) if vertices is None else np.ascontiguousarray(vertices, dtype=np.int64)
+        points, out = np.ascontiguousarray(points, dtype=np.float64), np.empty((len(chosen), 3))
+        skinned_points(table.indptr, table.indices, table.data, matrices, points, chosen, out)
+        return out
+
+    @cached_property
+    def _tree(self) -> Tree:
+        return skeleton_tree(self.skeleton, 0, self.binding.bones, self.binding.inverse_binds)
 
     def linear_map(self, vertices: np.ndarray | None = None) -> SkinMap:
         """The map from bone matrices to all or the named vertices."""

@@ -12,17 +12,12 @@ import numpy as np
 from numba import njit
 
 from softrig.models.kernels.dense import FAST
-from softrig.models.kernels.pose_space_drive import (
-    Features,
-    Tree,
-    bone_matrices,
-    pose_weights,
-    world_matrices,
-)
+from softrig.models.kernels.pose_space_drive import Features, pose_weights
 from softrig.models.kernels.pose_space_rows import NEGLIGIBLE
 from softrig.models.kernels.pose_space_runs import mixed_quaternions, skin_run
 from softrig.models.kernels.pose_space_tables import BoneRuns
-from softrig.models.kernels.vectors import BEYOND, load_four, plus_product, row, spread_four, store_three
+from softrig.numerics.vectors import BEYOND, load_four, plus_product, row, spread_four, store_three
+from softrig.rig.skeleton_kernel import Tree, bone_matrices, world_matrices
 
 
 class Motion(NamedTuple):

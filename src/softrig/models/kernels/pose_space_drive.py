@@ -1,4 +1,4 @@
-"""From rig parameters to bone matrices and pose weights: forward kinematics, features and radial basis functions."""
+"""From rig parameters to carrier values and pose weights: features and radial basis functions."""
 
 from __future__ import annotations
 
@@ -7,22 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-
-class Tree(NamedTuple):
-    """The nodes of a skeleton, parents first."""
-
-    start: int
-    """Where its parameters begin."""
-    parents: np.ndarray
-    """(j,) int32."""
-    fixed: np.ndarray
-    """(j,) int32 place in `matrices` of nodes with a fixed local matrix, −1: none."""
-    matrices: np.ndarray
-    """(k, 3, 4)."""
-    bones: np.ndarray
-    """(B,) int32 nodes."""
-    binds: np.ndarray
-    """(B, 3, 4) what stands behind a node's world matrix."""
+from softrig.rig.skeleton_kernel import Tree, bone_matrices, world_matrices
 
 
 class Features(NamedTuple):
@@ -43,51 +28,6 @@ class Features(NamedTuple):
     """(m, s + 3t) the poses' features in this order."""
     matrix: np.ndarray
     """(m, m) of the radial basis functions."""
-
-
-@njit(cache=True)
-def world_matrices(tree: Tree, p: np.ndarray, world: np.ndarray) -> None:
-    """Write the nodes' world matrices (j, 3, 4) at parameters p: translation · rotation · scale, parent first."""
-    for node in range(tree.parents.shape[0]):
-        at = tree.start + 10 * node
-        x, y, z, w = p[at + 3], p[at + 4], p[at + 5], p[at + 6]
-        square = x * x + y * y + z * z + w * w
-        s = 2.0 / square if square > 0.0 else 0.0
-        sx, sy, sz = p[at + 7], p[at + 8], p[at + 9]
-        m00, m01, m02 = (1.0 - s * (y * y + z * z)) * sx, s * (x * y - z * w) * sy, s * (x * z + y * w) * sz
-        m10, m11, m12 = s * (x * y + z * w) * sx, (1.0 - s * (x * x + z * z)) * sy, s * (y * z - x * w) * sz
-        m20, m21, m22 = s * (x * z - y * w) * sx, s * (y * z + x * w) * sy, (1.0 - s * (x * x + y * y)) * sz
-        m03, m13, m23 = p[at], p[at + 1], p[at + 2]
-        if tree.fixed[node] >= 0:
-            F = tree.matrices[tree.fixed[node]]
-            m00, m01, m02, m03 = F[0, 0], F[0, 1], F[0, 2], F[0, 3]
-            m10, m11, m12, m13 = F[1, 0], F[1, 1], F[1, 2], F[1, 3]
-            m20, m21, m22, m23 = F[2, 0], F[2, 1], F[2, 2], F[2, 3]
-        out = world[node]
-        if tree.parents[node] < 0:
-            out[0, 0], out[0, 1], out[0, 2], out[0, 3] = m00, m01, m02, m03
-            out[1, 0], out[1, 1], out[1, 2], out[1, 3] = m10, m11, m12, m13
-            out[2, 0], out[2, 1], out[2, 2], out[2, 3] = m20, m21, m22, m23
-        else:
-            above = world[tree.parents[node]]
-            for i in range(3):
-                a, b, c = above[i, 0], above[i, 1], above[i, 2]
-                out[i, 0] = a * m00 + b * m10 + c * m20
-                out[i, 1] = a * m01 + b * m11 + c * m21
-                out[i, 2] = a * m02 + b * m12 + c * m22
-                out[i, 3] = a * m03 + b * m13 + c * m23 + above[i, 3]
-
-
-@njit(cache=True)
-def bone_matrices(tree: Tree, world: np.ndarray, out: np.ndarray) -> None:
-    """Write M_b (B, 3, 4), flat or not, of any precision: world matrix of the bone's node · its bind matrix."""
-    for b in range(tree.bones.shape[0]):
-        above, bind, target = world[tree.bones[b]], tree.binds[b], out[b]
-        for i in range(3):
-            u, v, w = above[i, 0], above[i, 1], above[i, 2]
-            for j in range(4):
-                target[i, j] = u * bind[0, j] + v * bind[1, j] + w * bind[2, j]
-            target[i, 3] += above[i, 3]
 
 
 @njit(cache=True)
@@ -150,3 +90,16 @@ def skin_carriers(
     count = tree.bones.shape[0]
     bone_matrices(tree, world, z[: 12 * count].reshape((count, 3, 4)))
     pose_weights(features, p, room, z[12 * count :])
+
+
+@njit(cache=True)
+def carried_by_nodes(
+    rest: np.ndarray, nodes: np.ndarray, weights: np.ndarray, surface: np.ndarray, z: np.ndarray
+) -> None:
+    """Write `rest` (k, 3) + Σ_a weights[v, a] surface[nodes[v, a]] as the first 3k of z; both tables (k, a)."""
+    for v in range(rest.shape[0]):
+        for i in range(3):
+            place = 0.0
+            for a in range(nodes.shape[1]):
+                place += weights[v, a] * surface[nodes[v, a], i]
+            z[3 * v + i] = rest[v, i] + place

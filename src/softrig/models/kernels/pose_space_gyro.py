@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from softrig.models.kernels.dense import FAST
-from softrig.models.kernels.vectors import load, load_four, plus_product, spread, store, widened
+from softrig.numerics.vectors import load, load_four, plus_product, spread, store, widened
 
 
 @njit(cache=True, forceinline=True)

@@ -22,8 +22,8 @@ from softrig.models.kernels.pose_space_tables import (
     Rows,
     Sums,
 )
-from softrig.models.kernels.vectors import BEYOND
 from softrig.models.pose_space import PoseSpaceModel
+from softrig.numerics.vectors import BEYOND
 
 NOTHING = 1e-14
 """Entries below this times the largest are zero."""

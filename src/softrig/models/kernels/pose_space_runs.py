@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from softrig.models.kernels.dense import FAST
-from softrig.models.kernels.vectors import BYTES, load, plus_product, spread, store
+from softrig.numerics.vectors import BYTES, load, plus_product, spread, store
 
 
 @njit(cache=True)

@@ -7,11 +7,12 @@ contiguous array, unsigned, and are not checked: arrays must go on for `BEYOND` 
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from llvmlite import ir
 from numba import extending, types
-from numba.core import errors
+from numba.core import cgutils, errors
 from numba.extending import models, register_model
 
 BYTES = 32
@@ -154,3 +155,61 @@ def widened(context: Any, vector: Vector) -> Any:
         return builder.fpext(values[0], _lowered(kind))
 
     return kind(vector), generate
+
+
+@intrinsic
+def root(context: Any, vector: Vector) -> Any:
+    """The square root of each."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kind = _lowered(vector)
+        name = f"llvm.sqrt.v{vector.count}f{vector.number.bitwidth}"
+        return builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name), values)
+
+    return vector(vector), generate
+
+
+@intrinsic
+def transposed(context: Any, one: Vector, two: Vector, three: Vector, four: Vector) -> Any:
+    """Of four rows of four numbers the columns."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        def mixed(a: Any, b: Any, places: list[int]) -> Any:
+            return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), 4), places))
+
+        even = [mixed(a, b, [0, 4, 2, 6]) for a, b in (values[:2], values[2:])]
+        odd = [mixed(a, b, [1, 5, 3, 7]) for a, b in (values[:2], values[2:])]
+        pairs = ((even, [0, 1, 4, 5]), (odd, [0, 1, 4, 5]), (even, [2, 3, 6, 7]), (odd, [2, 3, 6, 7]))
+        return context.make_tuple(
+            builder, signature.return_type, [mixed(pair[0], pair[1], places) for pair, places in pairs]
+        )
+
+    return types.UniTuple(one, 4)(one, two, three, four), generate
+
+
+def _operation(symbol: Any, name: str) -> None:
+    """Vectors of one kind are added, subtracted, multiplied and divided like numbers, entry by entry."""
+
+    @intrinsic
+    def operation(context: Any, one: Vector, two: Vector) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            return getattr(builder, name)(*values, flags=["contract"])
+
+        return one(one, two), generate
+
+    def of_vectors(one: Any, two: Any) -> Any:
+        if not (isinstance(one, Vector) and one == two):
+            return None
+
+        def answer(one: Any, two: Any) -> Any:
+            return operation(one, two)
+
+        return answer
+
+    extending.overload(symbol)(of_vectors)
+
+
+_operation(operator.add, "fadd")
+_operation(operator.sub, "fsub")
+_operation(operator.mul, "fmul")
+_operation(operator.truediv, "fdiv")
