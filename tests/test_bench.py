@@ -438,6 +438,8 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
     for row in by_name.values():
         assert 0.0 < row.ours < 100.0
         assert {"peak, of the true one", "frequency, % off", "volume drift, %"} <= set(row.also)
+        # Bent that little the arm does not touch itself, so nothing can be deeper than all of what is added.
+        assert row.also["true penetration, mm"] + row.also["penetration added, mm"] >= 0.0
     assert by_name["ours"].ours < by_name["the paper's recipe"].ours
     assert by_name["ours"].ours < by_name["basis of the neutral pose, exact forces"].ours
     assert abs(by_name["ours"].also["frequency, % off"]) < 20.0
