@@ -12,10 +12,11 @@ from characters_for_tests import limb
 from softrig.errors import InputError
 from softrig.fidelity import trajectory_error
 from softrig.figures.coarse import full_run
+from softrig.models.moving import MovingIntegrator
 from softrig.models.stepper import Stepper
 from softrig.pipeline import coarse
 from softrig.pipeline.build import Built, build_parts
-from softrig.pipeline.coarse import CoarseBody, coarse_body, equal_cost_body, on_surface
+from softrig.pipeline.coarse import CoarseBody, coarse_body, equal_cost_body, full_step_seconds, on_surface
 from softrig.pipeline.compare import default_damping, full_trajectory
 from softrig.pipeline.timing import moving_carriers
 from softrig.project import Project
@@ -132,3 +133,16 @@ def test_steps_are_timed_along_a_clip(built: Built) -> None:
     assert np.abs(steps - 0.5 * (rates[1:] + rates[:-1])).max() < 0.1 * np.abs(rates).max()
     still = moving_carriers(stepper, replace(built.model, clips=()), 3)
     assert not np.stack([speed for _, speed, _ in still]).any()
+    # A clip of a single moment moves nothing either.
+    pose = replace(built.model.clips[0], tracks=(), duration=0.0)
+    assert len(moving_carriers(stepper, replace(built.model, clips=(pose,)), 3)) == 3
+
+
+def test_a_step_that_stands_still_is_timed_with_all_its_work(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing moves without a clip; a step that finds nothing to solve would look cheap."""
+    solved = []
+    solve = MovingIntegrator._solve
+    monkeypatch.setattr(MovingIntegrator, "_solve", lambda self, *given: solved.append(1) or solve(self, *given))
+    body = coarse_body(replace(limb(), clips=()), SMALL.changed(poses={"count": 1}), 300)
+    assert full_step_seconds(body, default_damping(built)) > 0.0
+    assert len(solved) >= coarse.TIMED_FULL - 1

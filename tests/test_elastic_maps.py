@@ -133,6 +133,9 @@ def test_what_does_not_fit_is_named(flesh: Flesh, tmp_path: Path) -> None:
         fabric_of(flesh, tmp_path, young="short.npy")
     with pytest.raises(InputError, match=r"gone\.npy is not there"):
         fabric_of(flesh, tmp_path, poisson="gone.npy")
+    (tmp_path / "folder.npy").mkdir()
+    with pytest.raises(InputError, match=r"folder\.npy cannot be read"):
+        fabric_of(flesh, tmp_path, poisson="folder.npy")
     with pytest.raises(InputError, match="no painted map '40000'"):
         fabric_of(flesh, tmp_path, young="40000")
 

@@ -115,7 +115,9 @@ def info(
 
 @app.command()
 def mesh(
-    file: Annotated[Path, typer.Argument(help="A character (.glb, .gltf, .vrm; .fbx, .blend, .usd by Blender).")],
+    file: Annotated[
+        Path, typer.Argument(help="A character (.glb, .gltf, .vrm; .fbx, .blend, .usd by Blender), or a built-in one.")
+    ],
     project: Annotated[Path | None, typer.Argument(help="Project file (.toml); FILE's own, if there is one.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The .npz to write; default beside FILE.")
@@ -133,15 +135,15 @@ def mesh(
 ) -> None:
     """Fill a character with tets, as build does: writes mesh (.npz) and picture (.png), prints the quality report."""
     from softrig.console import stages
-    from softrig.io.characters import load_character
     from softrig.pipeline.flesh import prepared_character
+    from softrig.pipeline.sources import named_character
     from softrig.volume import character_volume, quality_lines, write_volume, write_volume_picture
 
     target = output or file.with_name(f"{file.stem}-tets.npz")
     decided, _ = _decisions(file, project, scale=scale, tets=tets)
     with stages() as work:
         with work.stage("Reading"):
-            character = prepared_character(load_character(file, scale=decided.scale), decided)
+            character = prepared_character(named_character(str(file), scale=decided.scale), decided)
         with work.stage("Filling with tets") as update:
             volume = character_volume(
                 character, tets=decided.mesh.tets, mesher=mesher or decided.mesh.mesher, progress=update

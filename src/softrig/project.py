@@ -34,8 +34,11 @@ Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Triple = tuple[float, float, float]
 _NumberOrMap = Discriminator(lambda value: "map" if isinstance(value, str) else "number")
 """Tells the two apart, so that a wrong number is not told off for being no map as well."""
-Modulus = Annotated[Annotated[Positive, Tag("number")] | Annotated[str, Tag("map")], _NumberOrMap]
-Ratio = Annotated[Annotated[float, Field(gt=-1.0, lt=0.5), Tag("number")] | Annotated[str, Tag("map")], _NumberOrMap]
+_Map = Annotated[str, Tag("map")]
+Modulus = Annotated[Annotated[Positive, Field(strict=True), Tag("number")] | _Map, _NumberOrMap]
+Ratio = Annotated[
+    Annotated[float, Field(gt=-1.0, lt=0.5, strict=True), Tag("number")] | Annotated[str, Tag("map")], _NumberOrMap
+]
 
 
 class _Settings(BaseModel):
@@ -255,16 +258,22 @@ def _checked(content: dict[str, Any], where: str) -> Project:
     try:
         return Project.model_validate(content)
     except ValidationError as error:
-        told = "; ".join(
-            f"{'.'.join(str(part) for part in fault['loc']) or 'file'}: {_words(fault)}" for fault in error.errors()[:5]
-        )
+        told = "; ".join(f"{_place(fault['loc'])}: {_words(fault)}" for fault in error.errors()[:5])
         raise InputError(f"{where}: {told}") from error
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    """Where in the file. The last part may be the tag of `_NumberOrMap`, which nobody wrote."""
+    parts = [str(part) for part in location]
+    if len(parts) > 1 and parts[-1] in ("number", "map"):
+        del parts[-1]
+    return ".".join(parts) or "file"
 
 
 def _words(fault: Any) -> str:
     if fault["type"] == "extra_forbidden":
         return "there is no such setting (docs/project.md lists them)"
-    return str(fault["msg"]).replace("Input should", "should")
+    return str(fault["msg"]).replace("Input should", "should").replace("True, False", "true, false")
 
 
 def _key(key: str) -> str:

@@ -122,7 +122,8 @@ class Truth:
         try:
             moved = full_trajectory(found.body, self.poses, FPS, damping=self.damping, iterations=ITERATIONS)
         except SolverError as trouble:
-            return Row(what, "%", None, also=also, note=f"did not come through the clip: {trouble}")
+            note = "; ".join(filter(None, (note, f"did not come through the clip: {trouble}")))
+            return Row(what, "%", None, also=also, note=note)
         surface, truth = on_surface(found.body.model, moved), on_surface(ours.model, self.motion)
         reduced = on_surface(ours.model, reduced_trajectory(ours.model, self.poses, FPS, damping=self.damping))
         report = compare(surface, truth, areas, RATE, stop=self.stop)
@@ -187,7 +188,7 @@ def _cases(name: str, title: str, cases: Sequence[Case], update: Update) -> Reco
     if any(case.baselines for case in cases):
         more += (
             "; a coarse mesh has other tets, so its error is the area-weighted one of the drawn surface's motion off "
-            "plain skinning"
+            "plain skinning, and both steps were timed while other cases ran beside them"
         )
     return _record(name, title, rows, sizes, more)
 

@@ -1,4 +1,4 @@
-"""Inertia between the poses: exact at many moments of the clips, learned from there joint by joint for each bone."""
+"""Inertia between the poses: exact at many sample poses, learned from there joint by joint for each bone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from softrig.models.tet_motion import tet_carriers
 from softrig.pipeline.cache import Arrays, StageCache, content_hash
 from softrig.pipeline.inertia import inertial_forces
 from softrig.pipeline.parallel import Progress
-from softrig.pipeline.pose_samples import clip_frames, feature_groups, kernel_lengths, mixed_poses, sample_poses
+from softrig.pipeline.pose_samples import map_samples, mixed_poses
 from softrig.project import Project
 
 COMPONENTS = 6
@@ -38,22 +38,17 @@ UNSEEN = 24
 def with_inertia_map(
     model: PoseSpaceModel, project: Project, cache: StageCache, progress: Progress | None = None
 ) -> tuple[PoseSpaceModel, dict[str, Any]]:
-    """`model` with C at any pose, regressed over the poses of `sample_poses`; and what to note of it.
+    """`model` with C at any pose, regressed over the poses of `map_samples`; and what to note of it.
 
     Only in bind space do vertices mix rotations; elsewhere, by the paper's recipe, and where poses held out say that it
     is no better, the C_i mixed by pose weights stay.
     """
     if model.interpolation != "bind" or project.basis.recipe == "paper":
         return model, {}
-    frames = clip_frames(model)
-    columns, groups = feature_groups(model, frames)
-    if not len(columns):
+    samples = map_samples(model, seed=project.seed)
+    if samples is None:
         return model, {}
-    poses = sample_poses(model, frames, columns, groups, seed=project.seed)
-    if len(poses) <= len(model.poses):
-        return model, {}
-    features = model.pose_features(poses)[:, columns]
-    lengths = kernel_lengths(model, features, columns, groups)
+    poses, groups, lengths = samples.poses, samples.groups, samples.lengths
     weights = model.tet_rig.weights
     assert weights is not None
     key = content_hash(
@@ -64,15 +59,15 @@ def with_inertia_map(
     def make() -> Arrays:
         with threadpool_limits(1, user_api="blas"):  # small products: threads only cost
             blocks = exact_blocks(model, poses, progress)
-            kernel = additive_kernel(features, features, groups, lengths)
+            kernel = additive_kernel(samples.features, samples.features, groups, lengths)
             return fitted_map(blocks, kernel, len(groups) - 1, len(model.poses), region_runs(model.region_of_mode))
 
     found = cache.get("inertia", key, make)
     known = InertiaMap(
-        columns.astype(np.int32),
-        groups.astype(np.int32),
+        samples.columns,
+        groups,
         lengths,
-        features,
+        samples.features,
         found["coefficients"],
         found["remainders"],
         found["owners"],
@@ -80,7 +75,7 @@ def with_inertia_map(
         _turning(model),
     )
     mapped = replace(model, inertia_map=known)
-    unseen = mixed_poses(model, frames, UNSEEN, np.random.default_rng([project.seed, 13]))
+    unseen = mixed_poses(model, samples.sources, UNSEEN, np.random.default_rng([project.seed, 13]))
     ours, theirs = (unseen_errors(each, unseen, project.seed) for each in (mapped, model))
     if not ours.mean() < theirs.mean():
         return model, {}

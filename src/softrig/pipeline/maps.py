@@ -74,6 +74,8 @@ def _floats(path: Path, expected: int) -> np.ndarray:
         values = read_npy(path, most_bytes=8 * max(expected, 1 << 20) + _MOST_HEADER)
     except FileNotFoundError:
         raise InputError(f"the painted map {path} is not there") from None
+    except OSError as error:
+        raise InputError(f"the painted map {path} cannot be read: {error.strerror}") from error
     if values.dtype.kind != "f" or values.ndim != 1:
         raise InputError(f"{path}: a painted map is one row of floats, not {values.dtype} of shape {values.shape}")
     return values.astype(np.float64)

@@ -6,6 +6,8 @@ and beyond that range, only poses tell in which nothing else moves.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from softrig.models.pose_space import PoseSpaceModel
@@ -39,22 +41,56 @@ SAME = 1e-3
 """Sample poses nearer than this, in kernel lengths, say nothing new."""
 
 
+@dataclass(frozen=True, eq=False)
+class MapSamples:
+    """Where maps over the poses of a model are fitted."""
+
+    sources: np.ndarray
+    """(k, P) moments of the clips, or the poses and single joints turned: what mixtures are made of."""
+    poses: np.ndarray
+    """(t, P) the sample poses, the model's own first, joints turned alone last."""
+    usual: int
+    """How many come before those of joints turned alone."""
+    columns: np.ndarray
+    """(f,) int32 features that count, group by group."""
+    groups: np.ndarray
+    """(G + 1,) int32 where each group begins."""
+    features: np.ndarray
+    """(t, f) of the poses, weighted."""
+    lengths: np.ndarray
+    """(G,) of the kernel."""
+
+
+def map_samples(model: PoseSpaceModel, *, seed: int) -> MapSamples | None:
+    """The samples for a model's maps; none where its rig never leaves its poses."""
+    frames = clip_frames(model)
+    alone = poses_of_one(model, frames)
+    columns, groups = feature_groups(model, np.concatenate([frames, alone]))
+    if not len(columns):
+        return None
+    sources = frames if model.clips else np.concatenate([frames, alone])
+    poses, usual = sample_poses(model, frames, alone, sources, columns, groups, seed=seed)
+    if len(poses) <= len(model.poses):
+        return None
+    features = model.pose_features(poses)[:, columns]
+    lengths = kernel_lengths(model, features, columns, groups)
+    return MapSamples(sources, poses, usual, columns.astype(np.int32), groups.astype(np.int32), features, lengths)
+
+
 def clip_frames(model: PoseSpaceModel) -> np.ndarray:
-    """(k, P) moments of the clips; of a model without clips its poses, and joints turned alone."""
+    """(k, P) moments of the clips; of a model without clips its poses."""
     if not model.clips:
-        poses = model.poses.parameters
-        return np.concatenate([poses, poses_of_one(model, poses)])
+        return model.poses.parameters
     frames = np.concatenate([clip.resample(FRAMES_A_SECOND)[1] for clip in model.clips])
     return frames[:: -(-len(frames) // MOST_FRAMES)]
 
 
 def feature_groups(model: PoseSpaceModel, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(f,) features that count and that the samples of frames (k, P) move, and (G + 1,) where each group begins.
+    """(f,) features that count and that the poses or frames (k, P) move, and (G + 1,) where each group begins.
 
     A group is a joint's rotation, or a single other parameter.
     """
-    samples = np.concatenate([model.poses.parameters, frames, poses_of_one(model, frames)])
-    moved = np.ptp(model.pose_features(samples), axis=0) > STILL
+    moved = np.ptp(model.pose_features(np.concatenate([model.poses.parameters, frames])), axis=0) > STILL
     features = model.pose_features
     parameters = features.parameters
     turned = set(_places(parameters)[parameters.quaternions].tolist())
@@ -84,24 +120,31 @@ def kernel_lengths(model: PoseSpaceModel, features: np.ndarray, columns: np.ndar
 
 
 def sample_poses(
-    model: PoseSpaceModel, frames: np.ndarray, columns: np.ndarray, groups: np.ndarray, *, seed: int
-) -> np.ndarray:
-    """(t, P) the model's poses, frames (k, P) of the clips as far apart as can be, mixtures of their joints, and turns
-    of one joint alone."""
-    mixtures = mixed_poses(model, frames, MIXED, np.random.default_rng([seed, 11]))
-    sources = (model.poses.parameters, frames, mixtures, poses_of_one(model, frames))
+    model: PoseSpaceModel,
+    frames: np.ndarray,
+    alone: np.ndarray,
+    mixed_from: np.ndarray,
+    columns: np.ndarray,
+    groups: np.ndarray,
+    *,
+    seed: int,
+) -> tuple[np.ndarray, int]:
+    """(t, P) the model's poses, frames (k, P) of the clips as far apart as can be, mixtures of the joints of
+    `mixed_from` (j, P), and poses (i, P) of joints turned `alone`; and how many come before the latter."""
+    mixtures = mixed_poses(model, mixed_from, MIXED, np.random.default_rng([seed, 11]))
+    sources = (model.poses.parameters, frames, mixtures, alone)
     most = (len(model.poses), FROM_CLIPS, MIXED, MOST_ALONE)
     whole = np.concatenate(sources)
     features = model.pose_features(whole)[:, columns]
     scaled = features / np.repeat(kernel_lengths(model, features, columns, groups), np.diff(groups))
-    chosen, begin = np.arange(len(model.poses)), len(model.poses)
+    chosen, begin, usual = np.arange(len(model.poses)), len(model.poses), 0
     for source, count in zip(sources[1:], most[1:], strict=True):
-        end = begin + len(source)
+        end, usual = begin + len(source), len(chosen)
         if begin < end:
             found = farthest_points(scaled[begin:end], scaled[chosen], count, SAME)
             chosen = np.concatenate([chosen, begin + np.array(found, np.int64)])
         begin = end
-    return whole[chosen]
+    return whole[chosen], usual
 
 
 def poses_of_one(model: PoseSpaceModel, frames: np.ndarray) -> np.ndarray:
@@ -111,12 +154,13 @@ def poses_of_one(model: PoseSpaceModel, frames: np.ndarray) -> np.ndarray:
     Of those that the frames move; of a model without clips, all joints that reach far enough.
     """
     parameters, start = model.rig.parameters, model.poses.parameters[0]
-    reach = model.pose_features.weights[_places(parameters)]
-    moved = (np.ptp(frames, axis=0) > STILL) & (reach > 0.0)
-    joints = [place for place in parameters.quaternions if moved[place : place + 4].any()]
+    places = _places(parameters)
+    moved = (np.ptp(model.pose_features(frames), axis=0) > STILL)[places]
+    turned = np.array([moved[place : place + 3].any() for place in parameters.quaternions], np.bool_)
     if not model.clips:
-        reach = reach[parameters.quaternions]
-        joints = list(parameters.quaternions[reach > FAR * reach.max(initial=0.0)])
+        reach = model.pose_features.weights[places[parameters.quaternions]]
+        turned |= reach > FAR * reach.max(initial=0.0)
+    joints = parameters.quaternions[turned]
     turns = quaternions_from_vectors(ALONE * np.concatenate([np.eye(3), -np.eye(3)]))
     ends = start + BEYOND * (np.stack([frames.min(axis=0), frames.max(axis=0)]) - start)
     others = np.setdiff1d(np.flatnonzero(moved), parameters.quaternions[:, None] + np.arange(4))

@@ -1,4 +1,4 @@
-"""The stiffness between the poses: exact at many moments of the clips, and learned from there joint by joint."""
+"""The stiffness between the poses: exact at many sample poses, and learned from there joint by joint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
 from softrig.pipeline.parallel import Progress, each
-from softrig.pipeline.pose_samples import SHORTEST, clip_frames, feature_groups, kernel_lengths, sample_poses
+from softrig.pipeline.pose_samples import map_samples
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.shapes import Shapes
 from softrig.pipeline.yielding import LEAST, MOST, YieldingStiffness
@@ -61,13 +61,10 @@ def with_stiffness_map(
         return model
     # Bases of their own at every pose keep contacts, beside which the rest may not yield.
     yields = len(model.shapes) == 1 and project.basis.recipe != "paper"
-    frames = clip_frames(model)
-    columns, groups = feature_groups(model, frames)
-    if not len(columns):
+    samples = map_samples(model, seed=project.seed)
+    if samples is None:
         return model
-    poses = sample_poses(model, frames, columns, groups, seed=project.seed)
-    if len(poses) <= len(model.poses):
-        return model
+    poses, groups, lengths = samples.poses, samples.groups, samples.lengths
     key = content_hash(
         poses,
         model.shapes,
@@ -77,7 +74,8 @@ def with_stiffness_map(
         flesh.mesh.vertices,
         posing.positions,
         contact,
-        ["beyond the poses' own, with range", COMPONENTS, KEPT, SHORTEST, RIDGE, EXACT],
+        lengths,
+        ["beyond the poses' own, with range", COMPONENTS, KEPT, RIDGE, EXACT],
         [LEAST, MOST, YIELDING_CONTACT] if yields else [],
     )
 
@@ -86,15 +84,12 @@ def with_stiffness_map(
         positive = np.stack([model.positive_weights(p) for p in poses])
         springs = YIELDING_CONTACT * contact if yields else contact
         stiffness += np.tensordot(np.stack([contact_share(w) for w in positive]), springs, axes=1)
-        features = model.pose_features(poses)[:, columns]
-        lengths = kernel_lengths(model, features, columns, groups)
-        coefficients, components = fitted_map(stiffness, positive, features, groups, lengths)
-        kernel = additive_kernel(features, features, groups, lengths)
+        coefficients, components = fitted_map(stiffness, positive, samples.features, groups, lengths)
+        kernel = additive_kernel(samples.features, samples.features, groups, lengths)
         regressed = np.tensordot(np.concatenate([positive, kernel @ coefficients], axis=1), components, axes=1)
         return {
-            "range": stiffness_range(regressed, stiffness),
-            "lengths": lengths,
-            "features": features,
+            # A knee turned backwards may be answered as badly as it likes.
+            "range": stiffness_range(regressed[: samples.usual], stiffness[: samples.usual]),
             "coefficients": coefficients,
             "components": components.astype(np.float32),
         }
@@ -103,10 +98,10 @@ def with_stiffness_map(
     if found["range"][0] < SOUND or found["range"][1] > 1.0 / SOUND:
         return model
     known = StiffnessMap(
-        columns.astype(np.int32),
-        groups.astype(np.int32),
-        found["lengths"],
-        found["features"],
+        samples.columns,
+        groups,
+        lengths,
+        samples.features,
         found["coefficients"],
         found["components"].astype(np.float64),
     )

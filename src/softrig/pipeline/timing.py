@@ -29,14 +29,17 @@ def moving_carriers(stepper: Stepper, model: PoseSpaceModel, count: int = 240) -
 
 def carriers_along(carriers: Carriers, model: PoseSpaceModel, rate: float, count: int) -> list[tuple[np.ndarray, ...]]:
     """The same of any simulation, reduced or full, that has these carriers and `rate` steps a second."""
-    if not model.clips:
+    moments: list[tuple[np.ndarray, ...]] = []
+    if model.clips:
+        _, poses = model.clips[0].resample(FPS)
+        # What a timeline yields are views of its one present moment.
+        moments = [
+            tuple(part.copy() for part in moment) for moment in islice(carrier_steps(carriers, poses, FPS, rate), count)
+        ]
+    if len(moments) < 2:  # no clip, or one of a single key
         z = carriers(model.rig.parameters.rest)
-        return [(z, np.zeros_like(z), np.zeros_like(z))] * count
-    _, poses = model.clips[0].resample(FPS)
-    # What a timeline yields are views of its one present moment.
-    return [
-        tuple(part.copy() for part in moment) for moment in islice(carrier_steps(carriers, poses, FPS, rate), count)
-    ]
+        moments = [(z, np.zeros_like(z), np.zeros_like(z))] * count
+    return moments
 
 
 class Steps(Protocol):
@@ -50,7 +53,10 @@ class Steps(Protocol):
 
 
 def least_step(simulation: Steps, moments: Sequence[tuple[np.ndarray, ...]]) -> float:
-    """Seconds: the quickest step through `moments`, of which the first is not timed, as it may compile."""
+    """Seconds: the quickest step through `moments`, of which the first is not timed, as it may compile.
+
+    What has nothing to do must not look quick: load `simulation` with gravity.
+    """
     simulation.place(moments[0][0])
     turn = iter(moments)
     return timed(lambda: simulation.step(*next(turn)), repeats=len(moments) - 1).least
