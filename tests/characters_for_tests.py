@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softrig.numerics.rotations import quaternions_from_vectors
+from softrig.project import Project
 from softrig.rig.character import Character, Part
 from softrig.rig.clip import Clip
 from softrig.rig.deformers import Bend, BlendShapes, RigChain
@@ -13,6 +14,13 @@ from softrig.rig.skinning import LinearBlendSkin
 
 RINGS, SIDES = 25, 16
 LENGTH, RADIUS = 0.8, 0.09
+SMALL = Project().changed(
+    mesh={"tets": 700},
+    basis={"modes": 24, "regions": 2, "contact": False, "derivatives": 8},
+    poses={"count": 3},
+    material={"preset": "fat"},
+)
+"""A project with which the limb is built in seconds."""
 
 
 def tube(swell: float = 0.25) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Shared fixtures: small distorted bodies of both elements, and a finite-difference derivative."""
+"""Shared fixtures: small bodies, bars and a limb, a finite-difference derivative, and a cache of finished stages."""
 
 from __future__ import annotations
 
@@ -71,3 +71,36 @@ def varied_material():
         )
 
     return build
+
+
+@pytest.fixture(scope="session")
+def bar():
+    """The skinned bar with one pose."""
+    from pose_models_for_tests import bar_model
+
+    return bar_model(1)
+
+
+@pytest.fixture(scope="session")
+def bending():
+    """The skinned bar with a pose at which it is bent."""
+    from pose_models_for_tests import bar_model
+
+    return bar_model(2)
+
+
+@pytest.fixture(scope="session")
+def limb_file(tmp_path_factory) -> Path:
+    """The limb as a GLB."""
+    from characters_for_tests import limb
+    from softrig.io.glb_writer import write_character_glb
+
+    path = tmp_path_factory.mktemp("limb") / "limb.glb"
+    write_character_glb(limb(), path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory) -> Path:
+    """A folder of finished stages, so that no test builds again what another one has built."""
+    return tmp_path_factory.mktemp("cache")

@@ -1,4 +1,4 @@
-"""Small glTF files written by hand: a JSON object and a growing block of bytes."""
+"""Small glTF files written by hand: a JSON object and a growing block of bytes; and how the characters in them lie."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from softrig.io.gltf import load_gltf
+
 BYTE, UNSIGNED_BYTE, SHORT, UNSIGNED_SHORT, UNSIGNED_INT, FLOAT = 5120, 5121, 5122, 5123, 5125, 5126
+HALF = np.sqrt(0.5)
+TURN_Z = [0.0, 0.0, HALF, HALF]  # 90° about z: x becomes y, y becomes −x
+SINGLE = 1e-6  # files hold single precision
 _COMPONENTS = {"i1": BYTE, "u1": UNSIGNED_BYTE, "i2": SHORT, "u2": UNSIGNED_SHORT, "u4": UNSIGNED_INT, "f4": FLOAT}
 _KINDS = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4", 16: "MAT4"}
 
@@ -208,6 +213,20 @@ def everything() -> GltfFile:
         name="all",
     )
     return file
+
+
+def loaded(file: GltfFile, folder: Path, name: str = "character.glb", **options):
+    return load_gltf(file.save(folder / name), **options)
+
+
+def at(character, clip: str, time: float) -> np.ndarray:
+    return character.rig.positions(character.clip(clip).sample(time)[0])
+
+
+def volume(character) -> float:
+    """Signed: positive if the triangles face outwards."""
+    a, b, c = np.moveaxis(character.rest_positions[character.triangles], 1, 0)
+    return float(np.einsum("ti,ti->", a, np.cross(b, c)) / 6.0)
 
 
 _NASTY: tuple[Any, ...] = (

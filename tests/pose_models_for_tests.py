@@ -343,3 +343,18 @@ def inertia_mapped(model, seed=0):
         as_kept(scale * rng.normal(size=(r, 3 * poses * bones))),
     )
     return replace(model, inertia_map=known)
+
+
+def offsets(model, poses, vertices):
+    """(f, n̄, 3) from plain skinning."""
+    return vertices - np.array([model.rig.positions(model.corrected(p)) for p in poses])
+
+
+def coarse(model, every=12):
+    """The model with fewer cubature tets."""
+    cubature = model.cubature
+    few = {name: getattr(cubature, name)[:, ::every] for name in ("young", "poisson")}
+    return replace(
+        model,
+        cubature=replace(cubature, tets=cubature.tets[::every], weights=every * cubature.weights[:, ::every], **few),
+    )
