@@ -16,11 +16,12 @@ import numpy as np
 from softrig.bench.record import Record, Row, Sizes, model_sizes
 from softrig.characters import built_in
 from softrig.console import Update
+from softrig.dynamics import Rayleigh
 from softrig.errors import SolverError
 from softrig.fidelity import compare, trajectory_error
 from softrig.machine import this_machine
-from softrig.models.pose_space import PoseSpaceModel
-from softrig.models.tet_motion import tet_carriers
+from softrig.models.moving import FullSimulation
+from softrig.models.tet_motion import TetMotion, tet_carriers
 from softrig.pipeline.build import Built, build_parts
 from softrig.pipeline.coarse import ITERATIONS, equal_cost_body, on_surface
 from softrig.pipeline.compare import RATE, default_damping, exact_forces, full_trajectory, reduced_trajectory
@@ -32,6 +33,8 @@ from softrig.project import Project, paper_recipe
 FPS = 60.0
 STILL = 1.0
 """Seconds that the rig stands still after the clip: there frequency and decay are measured."""
+EVERY = 6
+"""So many steps lie between moments at which it is measured what the shapes could do at best."""
 MOMENTS = 12
 """Of a clip, at which it is measured how deep the body is in itself."""
 CONVERGED = 720.0
@@ -90,7 +93,12 @@ class Truth:
         self.damping = default_damping(built)
         self.motion = full_trajectory(built, self.poses, FPS, damping=self.damping)
         self.stop = int((len(clip) - 1) * RATE / FPS)
-        self.rest = np.stack(list(_rest_shapes(built.model, self.poses)))
+        rests, unturned = [], []
+        for index, moment in enumerate(_rest_motions(built, self.poses, self.damping)):
+            rests.append(moment.positions)
+            if index < self.stop and index % EVERY == 0:
+                unturned.append(np.einsum("nji,nj->ni", moment.rotations, self.motion[index]))
+        self.rest, self._unturned = np.stack(rests), np.stack(unturned)
         self._mesh = built.flesh.mesh
         self._moments = np.unique(np.linspace(0, self.stop - 1, MOMENTS).round().astype(int))
         self._depths = self._penetrations(self.motion)
@@ -152,6 +160,8 @@ class Truth:
             "penetration added, mm": 1e3 * float((self._penetrations(moved) - self._depths).mean()),
             "true penetration, mm": 1e3 * float(self._depths.mean()),
         }
+        if model.interpolation == "bind" and len(model.shapes) == 1:
+            also["best of these shapes, %"] = 100.0 * span_error(self._unturned, model.shapes[0], model.vertex_mass)
         if self.converged is not None:
             also["against a converged step, %"] = 100.0 * trajectory_error(
                 moved[seen], self.converged[seen], model.vertex_mass
@@ -262,14 +272,22 @@ def _built(case: Case, project: Project, cache: Path) -> Built:
     return build_parts(seen, project, cache=cache / case.name, jobs=1)
 
 
-def _rest_shapes(model: PoseSpaceModel, poses: np.ndarray) -> Iterator[np.ndarray]:
-    carriers = tet_carriers(model)
+def _rest_motions(built: Built, poses: np.ndarray, damping: Rayleigh) -> Iterator[TetMotion]:
+    model, fabric = built.model, built.fabric
+    full, carriers = (
+        FullSimulation(model, fabric.young, fabric.poisson, rate=RATE, damping=damping),
+        tet_carriers(model),
+    )
+    for z, speed, acceleration in carrier_steps(full.carriers_at, poses, FPS, RATE):
+        yield carriers.motion(z, speed, acceleration)
 
-    def values(p: np.ndarray) -> np.ndarray:
-        return np.concatenate([model.bone_matrices(p).ravel(), model.pose_weights(p)])
 
-    for z, speed, acceleration in carrier_steps(values, poses, FPS, RATE):
-        yield carriers.motion(z, speed, acceleration).positions
+def span_error(fields: np.ndarray, shapes: np.ndarray, vertex_mass: np.ndarray) -> float:
+    """The least mass-weighted RMS error, of their size, of fields (k, n, 3) as sums of shapes (n, 3, r)."""
+    heavy = shapes * vertex_mass[:, None, None]
+    gram = np.einsum("nia,nib->ab", heavy, shapes, optimize=True)
+    shares = np.linalg.solve(gram, np.einsum("nia,kni->ak", heavy, fields, optimize=True))
+    return trajectory_error(np.einsum("nia,ak->kni", shapes, shares, optimize=True), fields, vertex_mass)
 
 
 def _record(name: str, title: str, rows: list[Row], sizes: Sizes, more: str) -> Record:

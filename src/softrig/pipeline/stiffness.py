@@ -25,7 +25,7 @@ CONTACT = 1.0
 """Stiffness of contacts against that of the flesh. Ten times as much locks modes that were never meant to touch."""
 YIELDING_CONTACT = 0.4
 """Of that, where the rest yields: springs do not stand out there either."""
-TOGETHER = 12
+TOGETHER = 24
 """Sample poses that a worker does at a time."""
 COMPONENTS = 40
 KEPT = 1e-4
