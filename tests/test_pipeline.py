@@ -13,6 +13,7 @@ from characters_for_tests import SMALL, bent_bar, limb, tube
 from softrig.errors import InputError, ModeCountError
 from softrig.fem.material import Material
 from softrig.fidelity import trajectory_error
+from softrig.inspection import soft_problems
 from softrig.io.caches import read_npz
 from softrig.models.file import load_character_model, save_model
 from softrig.models.full import FullBody
@@ -189,6 +190,9 @@ def test_what_is_regressed_unsoundly_is_left_out(boxed: Built, cache: Path, monk
     monkeypatch.setattr("softrig.pipeline.stiffness.SOUND", 0.9999)
     strict = build(limb(), SMALL, cache=cache, jobs=1)
     assert strict.cubature.stiffness_map is None
+    assert not strict.notes["stiffness map"]["kept"]
+    assert any("could not be learned" in problem for problem in soft_problems(strict))
+    assert boxed.model.notes["stiffness map"]["kept"] == (boxed.model.cubature.stiffness_map is not None)
     assert np.abs(strict.cubature.stiffness_correction).max() > 0.0
 
 

@@ -215,6 +215,12 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
             problems.append(f"pose '{name}': {fit['inverted']:.0f} tets are inside out; choose a milder pose")
     suggested = model.notes.get("suggested poses", [])
     problems += [f"worth a pose: {pose['name']} ({pose['reason']})" for pose in suggested]
+    learned = model.notes.get("stiffness map", {"kept": True})
+    if not learned["kept"]:
+        problems.append(
+            f"the stiffness between the poses could not be learned ({learned['softest']:.2g} to "
+            f"{learned['stiffest']:.2g} times the true one at sample poses) and is mixed; more poses help"
+        )
     shares = model.notes.get("basis", {}).get("compliance", {}).get("mean", [])
     if shares and min(shares) < STIFF:
         worst = int(np.argmin(shares))

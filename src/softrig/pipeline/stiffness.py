@@ -30,13 +30,17 @@ TOGETHER = 24
 COMPONENTS = 40
 KEPT = 1e-4
 """Components that hold less than this share of the variance are left out."""
-RIDGE = 1e-3
+RIDGE = 3e-4
 """Of the kernel's diagonal: how far samples may be missed. A beating gorilla that saw a walk and a jump errs by 19.4,
 17.8 and 39 % at 1e-3, 1e-4 and 1e-5; one jumping that saw the others by 16.2, 16.9 and 19.5; and by 30 and 19.5 % if
 the model's own poses alone are met more closely, at 3e-6 beside 3e-4."""
 SOUND = 0.5
-"""Regressed stiffness must stay above this share of the true one in its softest direction, and below the inverse.
-Where bases far apart are mixed in the world, a percent of a stiff mode is more than all of a soft one."""
+"""Regressed stiffness must stay above this share of the true one in its softest direction: flesh that is far too soft
+flies off. Where bases far apart are mixed in the world, a percent of a stiff mode is more than all of a soft one."""
+STIFF = 4.0
+"""And below so many times the true one in its stiffest: there it hardly moves, whichever it is. Springs of contacts,
+mixed in by pose weight where they should not hold yet, make a gorilla up to 1.8 times as stiff somewhere; without the
+map its forces would be 45 % off between the poses."""
 
 
 def with_stiffness_map(
@@ -94,7 +98,13 @@ def with_stiffness_map(
         }
 
     found = cache.get("stiffness", key, make)
-    if found["range"][0] < SOUND or found["range"][1] > 1.0 / SOUND:
+    softest, stiffest = found["range"].tolist()
+    model.notes["stiffness map"] = {
+        "softest": softest,
+        "stiffest": stiffest,
+        "kept": SOUND <= softest and stiffest <= STIFF,
+    }
+    if not model.notes["stiffness map"]["kept"]:
         return model
     known = StiffnessMap(
         samples.columns,
