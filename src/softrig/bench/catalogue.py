@@ -70,7 +70,7 @@ BENCHES: dict[str, Bench] = {
         pssd.table_1, "PSSD Table 1: modes with and without contact constraints", 10.0, only_long=True
     ),
     "pssd-table-2": Bench(pssd.table_2, "PSSD Table 2: where the time of a step goes", 1.8),
-    "pssd-table-3": Bench(pssd.table_3, "PSSD Table 3: the four characters, each built", 15.0, only_long=True),
+    "pssd-table-3": Bench(pssd.table_3, "PSSD Table 3: the four characters, each built", 8.0, only_long=True),
     "peers": Bench(
         peers.peers, "other solvers on the same mesh in the same run; installs them first, in some minutes", 1.0
     ),
@@ -83,7 +83,7 @@ BENCHES: dict[str, Bench] = {
     ),
     "crowd": Bench(crowd.crowd, "1 to 100 characters at once, on one core and on all", 1.5),
     "viewer": Bench(viewer.live_viewer, "the live viewer: pictures a second, bytes a frame", 1.5),
-    "fidelity": Bench(fidelity.fidelity, "reduced against full motion on unseen clips", 22.0, only_long=True),
+    "fidelity": Bench(fidelity.fidelity, "reduced against full motion on unseen clips", 13.0, only_long=True),
     "fidelity-others": Bench(
         fidelity.fidelity_others, "the same for all other clips of the built-in characters", 15.0, only_long=True
     ),
