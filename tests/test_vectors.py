@@ -15,10 +15,14 @@ def calculated(a, b, out):
 
 @njit
 def turned(a, out):
-    rows = [load_four(a, np.uint64(4 * k)) for k in range(4)]
-    columns = transposed(rows[0], rows[1], rows[2], rows[3])
-    for k in range(4):
-        store(out, np.uint64(4 * k), columns[k])
+    # One by one: a list would lie in memory that is not aligned as registers are.
+    first, second = load_four(a, np.uint64(0)), load_four(a, np.uint64(4))
+    third, fourth = load_four(a, np.uint64(8)), load_four(a, np.uint64(12))
+    one, two, three, four = transposed(first, second, third, fourth)
+    store(out, np.uint64(0), one)
+    store(out, np.uint64(4), two)
+    store(out, np.uint64(8), three)
+    store(out, np.uint64(12), four)
 
 
 @pytest.mark.parametrize(("kind", "count"), [(np.float32, 8), (np.float64, 4)])
@@ -29,7 +33,9 @@ def test_registers_calculate_like_numbers(kind, count):
     np.testing.assert_allclose(out, np.hypot(a, b) - a / b, rtol=8 * np.finfo(kind).eps)
 
 
-def test_four_rows_become_columns():
-    a, out = np.arange(16.0), np.zeros(16)
+@pytest.mark.parametrize("shift", range(4))
+def test_four_rows_become_columns_wherever_they_lie(shift):
+    a, out = np.zeros(20)[shift : shift + 16], np.zeros(20)[shift : shift + 16]
+    a[:] = np.arange(16.0)
     turned(a, out)
     np.testing.assert_array_equal(out.reshape(4, 4), a.reshape(4, 4).T)

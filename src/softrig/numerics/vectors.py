@@ -3,6 +3,7 @@
 Such are loops over short runs and gathers of small rows. A value here is one register of 32 bytes (eight single or four
 double numbers) or a row of four numbers; LLVM makes of them what the machine has. Places are counted in entries of a
 contiguous array, unsigned, and are not checked: arrays must go on for `BEYOND` entries after the last that counts.
+Registers live in variables and tuples only: a list of them would lie in memory that is not aligned for them.
 """
 
 from __future__ import annotations
