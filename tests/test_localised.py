@@ -20,14 +20,12 @@ from softrig.bases.localised import (
     leading_fields,
     log_size_counts,
     merged_bones,
-    paper_region_weights,
-    paper_regional_modes,
-    paper_regional_samples,
     paper_regions,
     regional_basis,
     require_members,
     shared_counts,
 )
+from softrig.bases.paper_modes import paper_region_weights, paper_regional_modes, paper_regional_samples
 from softrig.errors import InputError, ModeCountError
 from softrig.meshing.boxes import box_tets
 from softrig.meshing.regions import Handle, region_weights

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from characters_for_tests import limb
+from errands_for_tests import TINY
 from pose_models_for_tests import bar_model, pose
 from softrig.errors import InputError
 from softrig.io.format_error import FileFormatError
@@ -20,21 +21,13 @@ from softrig.pipeline.build import build, build_parts
 from softrig.pipeline.maps import paint_map, read_map, write_map
 from softrig.pipeline.posing import chosen_poses
 from softrig.poses.materials import STIFFEST
-from softrig.project import Project, load_project, save_project
+from softrig.project import load_project, save_project
 from softrig.viewer.decisions import captured, handle_at, pinned, with_handle, without_handle, without_pose
 from softrig.viewer.painting import Painting
 from softrig.viewer.subjects import surface_geometry
 from softrig.viewer.walks import Walks
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
-
-TINY = Project().changed(
-    mesh={"tets": 400},
-    basis={"modes": 8, "regions": 1, "contact": False, "derivatives": 4},
-    poses={"count": 2},
-    cubature={"samples": 12},
-    material={"preset": "fat"},
-)
 
 
 @dataclass

@@ -11,9 +11,9 @@ from softrig.bases.localised import (
     RegionalBasis,
     basis_of_regions,
     log_size_counts,
-    paper_regional_recipe,
     regional_basis,
 )
+from softrig.bases.paper_modes import paper_regional_recipe
 from softrig.bench.record import Row, body_sizes, number
 from softrig.characters import built_in
 from softrig.console import Update

@@ -26,10 +26,9 @@ from softrig.bases.localised import (
     completed_basis,
     leading_fields,
     log_size_counts,
-    paper_region_weights,
-    paper_regional_recipe,
     regional_basis,
 )
+from softrig.bases.paper_modes import paper_region_weights, paper_regional_recipe
 from softrig.errors import InputError
 from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
