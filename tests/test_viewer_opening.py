@@ -95,7 +95,12 @@ def test_the_command_prints_the_address_and_ends_with_ctrl_c(tmp_path):
     save_model(soft_bar(), tmp_path / "bar.softrig")
     code = "from softrig.cli import main; main()"
     command = [sys.executable, "-c", code, "view", str(tmp_path / "bar.softrig"), "--no-browser", "--clip", "sway"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Tests that run in the background of a shell inherit that Ctrl+C is ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -63,7 +63,10 @@ class Runner:
     # From any thread
 
     def start(self) -> None:
-        """Begin."""
+        """Begin. What every frame needs is compiled here: nothing interrupts a compiler, so a thread that compiles
+        cannot be ended."""
+        self.stage.geometry()
+        self.stage.numbers()
         self._thread.start()
 
     def close(self) -> None:
