@@ -441,7 +441,7 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
     rows, sizes = fidelity.case_rows(case, tmp_path, converged=False)
     assert list(sizes) == ["arm without 'bend'"]
     by_name = {row.what.split(": ")[1]: row for row in rows}
-    assert len(by_name) == 9
+    assert len(by_name) == 11
     coarse = by_name.pop("a coarse full mesh of equal cost")
     assert coarse.ours > coarse.also["ours on the surface, %"] > 0.0
     assert coarse.also["tets"] < 400
@@ -451,12 +451,14 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
     for row in by_name.values():
         assert 0.0 < row.ours < 100.0
         assert {"peak, of the true one", "frequency, % off", "volume drift, %"} <= set(row.also)
-        # Bent that little the arm does not touch itself, so nothing can be deeper than all of what is added.
-        assert row.also["true penetration, mm"] + row.also["penetration added, mm"] >= 0.0
+        # The clip itself puts the forearm into the upper arm; flesh that moves changes that by little.
+        assert abs(row.also["overlap added, ml"]) < row.also["true overlap, ml"]
     assert 0.0 < by_name["ours"].also["best of these shapes, %"] < by_name["ours"].ours
     assert "best of these shapes, %" not in by_name["the paper's recipe"].also
     assert by_name["ours"].ours < by_name["the paper's recipe"].ours
+    assert by_name["ours"].ours < by_name["one PCA basis in the world, exact forces"].ours
     assert by_name["ours"].ours < by_name["basis of the neutral pose, exact forces"].ours
     assert abs(by_name["ours"].also["frequency, % off"]) < 20.0
     few, _ = fidelity.case_rows(replace(case, baselines=False), tmp_path, converged=False)
-    assert few == rows[:2]
+    assert few == rows[:3]
+    assert abs(by_name["ours"].ours - by_name["ours, forces of every tet"].ours) < 1.0, "few tets are enough"

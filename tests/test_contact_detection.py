@@ -8,7 +8,7 @@ import pytest
 from softrig.errors import InputError, NotFiniteError
 from softrig.fem.meshes import VolumeMesh
 from softrig.meshing.boxes import box_tets
-from softrig.poses.contact import Contacts, self_contacts
+from softrig.poses.contact import Contacts, self_contacts, self_overlap
 from softrig.poses.fit import mean_edge
 from softrig.rig.deformers import Bend
 
@@ -67,6 +67,15 @@ def test_plates_that_overlap_report_how_deep() -> None:
     assert "inside" in contacts.summary()
     # The triangle named is one of the other plate.
     assert (contacts.triangles[lower] >= len(mesh.vertices) // 2).all()
+
+
+def test_the_overlap_of_two_plates_is_what_they_share() -> None:
+    mesh = two_slabs()
+    assert self_overlap(mesh, mesh.vertices) == 0.0
+    assert self_overlap(mesh, lowered(mesh, 0.01)) == 0.0
+    for depth in (0.05, 0.1, 0.15):  # however deep: no search ends anywhere
+        shared = self_overlap(mesh, lowered(mesh, -depth, 0.1))
+        assert shared == pytest.approx(depth * 0.9 * 0.9, rel=0.12)
 
 
 def test_moving_along_the_normal_parts_the_plates() -> None:

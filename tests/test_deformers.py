@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -147,6 +148,21 @@ class TestWire:
         p = np.random.default_rng(2).normal(0.0, 0.3, 15)
         motion = wire.positions(p) - wire.rest_positions
         assert np.abs(other.positions(p) - other.rest_positions - other.weights[:, None] * motion).max() < 1e-13
+
+    def test_threads_may_ask_for_different_vertices(self, monkeypatch):
+        """More choices than are remembered, so that tables come and go all the time."""
+        monkeypatch.setattr("softrig.rig.wires.REMEMBERED", 2)
+        wire = RIGS["wire"]
+        p = np.random.default_rng(2).normal(0.0, 0.3, 15)
+        whole = wire.positions(p)
+
+        def ask(seed):
+            random = np.random.default_rng(seed)
+            some = [np.sort(random.choice(len(whole), 3, replace=False)) for _ in range(300)]
+            return all(np.allclose(wire.positions(p, vertices), whole[vertices], atol=1e-12) for vertices in some)
+
+        with ThreadPoolExecutor(6) as pool:
+            assert all(pool.map(ask, range(6)))
 
     def test_coinciding_control_points_are_harmless(self):
         wire = RIGS["wire"]

@@ -26,7 +26,7 @@ from softrig.bases.localised import (
     shared_counts,
 )
 from softrig.bases.paper_modes import paper_region_weights, paper_regional_modes, paper_regional_samples
-from softrig.errors import InputError, ModeCountError
+from softrig.errors import InputError, ModeCountError, NotFiniteError
 from softrig.meshing.boxes import box_tets
 from softrig.meshing.regions import Handle, region_weights
 from softrig.models.full import FullBody
@@ -410,3 +410,17 @@ def test_leading_fields_keep_what_matters():
     np.testing.assert_allclose(kept @ kept.T, flat @ flat.T, atol=1e-9)
     assert leading_fields(fields, mass, 9) is fields
     assert np.linalg.norm(np.sqrt(weights) * kept) == pytest.approx(np.linalg.norm(np.sqrt(weights) * flat))
+
+
+def test_samples_that_are_not_finite_name_the_vertex():
+    fields = np.random.default_rng(0).standard_normal((9, 3, 8))
+    fields[[0, 4]] = 0.0  # vertices that do not move are left out of the sums, but not of the count
+    fields[7, 1, 2] = np.nan
+    weights = np.zeros((9, 2))
+    weights[:6, 0], weights[6:, 1] = 1.0, 1.0
+    with pytest.raises(NotFiniteError) as caught:
+        regional_basis([fields], weights, np.ones(9), 4, minimum=2)
+    assert list(caught.value.indices) == [7]
+    with pytest.raises(NotFiniteError) as caught:
+        basis_of_regions([[fields]], np.ones(9), 4)
+    assert list(caught.value.indices) == [7]

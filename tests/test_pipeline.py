@@ -35,7 +35,7 @@ from softrig.pipeline.pose_samples import ALONE, clip_frames, map_samples, mixed
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.rehearsal import violent_parts
 from softrig.pipeline.shapes import rehearsed_modes
-from softrig.pipeline.stiffness import stiffness_range
+from softrig.pipeline.stiffness import SOUND, STIFF, is_sound, stiffness_range
 from softrig.pipeline.yielding import LEAST, MOST, YieldingStiffness
 from softrig.project import Project
 from softrig.rig.character import Character, Part
@@ -187,6 +187,11 @@ def test_what_is_regressed_unsoundly_is_left_out(boxed: Built, cache: Path, monk
     assert len(boxed.model.shapes) == len(boxed.model.poses)  # in the world a basis at each pose
     truth, ours = np.diag([100.0, 1.0]), np.diag([101.0, 0.4])
     np.testing.assert_allclose(stiffness_range(np.stack([truth, ours]), np.stack([truth, truth])), [0.4, 1.01])
+    np.testing.assert_array_equal(stiffness_range(np.zeros((0, 2, 2)), np.zeros((0, 2, 2))), [1.0, 1.0])
+    assert is_sound(SOUND, STIFF, 0.01)
+    assert not is_sound(0.99 * SOUND, STIFF, 0.01)
+    assert not is_sound(SOUND, 1.01 * STIFF, 0.01)
+    assert not is_sound(SOUND, STIFF, -0.01), "where a joint turns alone it must push back"
     monkeypatch.setattr("softrig.pipeline.stiffness.SOUND", 0.9999)
     strict = build(limb(), SMALL, cache=cache, jobs=1)
     assert strict.cubature.stiffness_map is None
@@ -223,6 +228,13 @@ def test_sample_poses_turn_each_joint_alone(built: Built) -> None:
         expected = ALONE * np.concatenate([np.eye(3), -np.eye(3)])
         assert len(own) == 6
         np.testing.assert_allclose(turns, expected, atol=1e-12)
+    # About the joint's own axes where it stands, not about its parent's.
+    bent = model.poses.parameters.copy()
+    tilt = quaternions_from_vectors(np.array([0.4, -0.3, 0.2]))
+    bent[0, moved[0] : moved[0] + 4] = tilt
+    first = poses_of_one(replace(model, poses=replace(model.poses, parameters=bent)), frames)[0]
+    expected = quaternion_product(tilt, quaternions_from_vectors(ALONE * np.eye(3)[0]))
+    np.testing.assert_allclose(first[moved[0] : moved[0] + 4], expected, atol=1e-12)
     samples = map_samples(model, seed=0).poses
     np.testing.assert_array_equal(samples[: len(model.poses)], model.poses.parameters)
     assert all((np.abs(samples - p).max(axis=1) < 1e-12).any() for p in alone)

@@ -263,9 +263,9 @@ def _checked(content: dict[str, Any], where: str) -> Project:
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    """Where in the file. The last part may be the tag of `_NumberOrMap`, which nobody wrote."""
+    """Where in the file. Behind an elastic constant stands the tag of `_NumberOrMap`, which nobody wrote."""
     parts = [str(part) for part in location]
-    if len(parts) > 1 and parts[-1] in ("number", "map"):
+    if parts[-2:-1] in (["young"], ["poisson"]) and parts[-1] in ("number", "map"):
         del parts[-1]
     return ".".join(parts) or "file"
 

@@ -207,7 +207,8 @@ def _components(part: _Part, measure: np.ndarray, most: int) -> _Components:
     inside = np.arange(len(field)) if weights is None else np.flatnonzero(weights)
     inside = inside[field[inside].any(axis=(1, 2))]
     own = field[inside] if weights is None else field[inside] * weights[inside, None, None]
-    require_finite(own, "samples")
+    if not np.isfinite(own).all():
+        require_finite(field, "samples")  # all of it, so that the vertex named is the caller's
     flat = own.reshape(-1, field.shape[2])
     values, vectors = np.linalg.eigh(flat.T @ (_diagonal(measure[inside]) @ flat))
     sigma = np.sqrt(np.maximum(values, 0.0))

@@ -5,7 +5,7 @@ Each clip is left out in turn: of the poses, of the rehearsal and of the samples
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from pathlib import Path
@@ -21,13 +21,21 @@ from softrig.errors import SolverError
 from softrig.fidelity import compare, trajectory_error
 from softrig.machine import this_machine
 from softrig.models.moving import FullSimulation
+from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.tet_motion import TetMotion, tet_carriers
 from softrig.pipeline.build import Built, build_parts
 from softrig.pipeline.coarse import ITERATIONS, equal_cost_body, on_surface
-from softrig.pipeline.compare import RATE, default_damping, exact_forces, full_trajectory, reduced_trajectory
+from softrig.pipeline.compare import (
+    RATE,
+    default_damping,
+    every_tet,
+    exact_forces,
+    full_trajectory,
+    reduced_trajectory,
+)
 from softrig.pipeline.motion import carrier_steps
 from softrig.pipeline.parallel import each, worker_count
-from softrig.poses.contact import self_contacts
+from softrig.poses.contact import self_overlap
 from softrig.project import Project, paper_recipe
 
 FPS = 60.0
@@ -36,7 +44,7 @@ STILL = 1.0
 EVERY = 6
 """So many steps lie between moments at which it is measured what the shapes could do at best."""
 MOMENTS = 12
-"""Of a clip, at which it is measured how deep the body is in itself."""
+"""Of a clip, at which it is measured how much of the body is in itself."""
 CONVERGED = 720.0
 """Steps a second of the simulation that is called converged, each solved to the end."""
 MODES = (10, 25, 50, 100, 200)
@@ -83,6 +91,9 @@ OTHERS = (
 )
 
 
+Forces = Callable[[Built], PoseSpaceModel]
+
+
 class Truth:
     """The full simulation of a case: the clip, then a second of standing still."""
 
@@ -101,7 +112,7 @@ class Truth:
         self.rest, self._unturned = np.stack(rests), np.stack(unturned)
         self._mesh = built.flesh.mesh
         self._moments = np.unique(np.linspace(0, self.stop - 1, MOMENTS).round().astype(int))
-        self._depths = self._penetrations(self.motion)
+        self._overlaps = self._shared(self.motion)
         self.converged: np.ndarray | None = None
         if converged:
             self.converged = full_trajectory(
@@ -114,9 +125,9 @@ class Truth:
                 every=round(CONVERGED / RATE),
             )
 
-    def _penetrations(self, motion: np.ndarray) -> np.ndarray:
-        """(k,) metres: how deep the body is in itself at moments of the clip, displaced by `motion` (steps, n, 3)."""
-        return np.array([self_contacts(self._mesh, self.rest[k] + motion[k]).deepest for k in self._moments])
+    def _shared(self, motion: np.ndarray) -> np.ndarray:
+        """(k,) m³ of the body that is in itself at moments of the clip, displaced by `motion` (steps, n, 3)."""
+        return np.array([self_overlap(self._mesh, self.rest[k] + motion[k]) for k in self._moments])
 
     def coarse_row(self, what: str, ours: Built, project: Project, cache: Path) -> Row:
         """The full body on the finest mesh that costs no more than our step, beside the truth on the drawn surface.
@@ -145,9 +156,9 @@ class Truth:
         error = trajectory_error(surface[seen], truth[seen], areas)
         return Row(what, "%", 100.0 * error, also=_known(also), note=note)
 
-    def row(self, what: str, built: Built, *, exact: bool = False, goal: float | None = None) -> Row:
-        """A model beside the truth; `exact`: its shapes with exact projected forces."""
-        model = exact_forces(built) if exact else built.model
+    def row(self, what: str, built: Built, *, forces: Forces | None = None, goal: float | None = None) -> Row:
+        """A model beside the truth; `forces`: with those of `every_tet` or `exact_forces` instead of its own."""
+        model = forces(built) if forces else built.model
         moved = reduced_trajectory(model, self.poses, FPS, damping=self.damping)
         report = compare(moved, self.motion, model.vertex_mass, RATE, stop=self.stop, rest=self.rest, tets=model.tets)
         seen = slice(0, self.stop)
@@ -157,8 +168,8 @@ class Truth:
             "half-life, of the true one": report.half_life_ratio,
             "volume drift, %": 100.0 * report.volume_drift[0],
             "true volume drift, %": 100.0 * report.volume_drift[1],
-            "penetration added, mm": 1e3 * float((self._penetrations(moved) - self._depths).mean()),
-            "true penetration, mm": 1e3 * float(self._depths.mean()),
+            "overlap added, ml": 1e6 * float((self._shared(moved) - self._overlaps).mean()),
+            "true overlap, ml": 1e6 * float(self._overlaps.mean()),
         }
         if model.interpolation == "bind" and len(model.shapes) == 1:
             also["best of these shapes, %"] = 100.0 * span_error(self._unturned, model.shapes[0], model.vertex_mass)
@@ -214,21 +225,25 @@ def case_rows(case: Case, cache: Path, *, converged: bool = True) -> tuple[list[
     truth = Truth(case, ours, converged=converged)
     rows = [
         truth.row(f"{case.what}: ours", ours, goal=case.goal),
-        truth.row(f"{case.what}: the same modes alone, exact forces", ours, exact=True),
+        truth.row(f"{case.what}: ours, forces of every tet", ours, forces=every_tet),
+        truth.row(f"{case.what}: the same modes alone, exact forces", ours, forces=exact_forces),
     ]
     if not case.baselines:
         return rows, sizes
     whole = _built(case, case.project.changed(basis={"regions": 1}), cache)
     unrehearsed = _built(case, case.project.changed(basis={"rehearsal": 0.0}), cache)
     neutral = _built(case, case.project.changed(basis={"between_poses": "neutral", "rehearsal": 0.0}), cache)
+    world = {"interpolation": "world", "between_poses": "pooled", "rehearsal": 0.0}
+    pooled = _built(case, case.project.changed(basis=world), cache)
     paper = _built(case, paper_recipe(case.project), cache)
     rows += [
         truth.row(f"{case.what}: ours, the whole body one region", whole, goal=case.goal),
         truth.row(f"{case.what}: ours, nothing rehearsed", unrehearsed),
-        truth.row(f"{case.what}: one PCA basis in bind space, exact forces", unrehearsed, exact=True),
-        truth.row(f"{case.what}: basis of the neutral pose, exact forces", neutral, exact=True),
+        truth.row(f"{case.what}: one PCA basis in bind space, exact forces", unrehearsed, forces=exact_forces),
+        truth.row(f"{case.what}: one PCA basis in the world, exact forces", pooled, forces=exact_forces),
+        truth.row(f"{case.what}: basis of the neutral pose, exact forces", neutral, forces=exact_forces),
         truth.row(f"{case.what}: the paper's recipe", paper),
-        truth.row(f"{case.what}: the paper's recipe, exact forces", paper, exact=True),
+        truth.row(f"{case.what}: the paper's recipe, exact forces", paper, forces=exact_forces),
         truth.coarse_row(f"{case.what}: a coarse full mesh of equal cost", ours, case.project, cache / case.name),
     ]
     return rows, sizes
@@ -260,7 +275,7 @@ def _swept(task: tuple[Case, str, Project, Path]) -> tuple[str, list[Row], dict[
     truth = Truth(case, built, converged=False)
     rows = [
         truth.row(f"{case.what}, {label}", built),
-        truth.row(f"{case.what}, {label}: exact forces", built, exact=True),
+        truth.row(f"{case.what}, {label}: exact forces", built, forces=exact_forces),
     ]
     return label, rows, model_sizes(built.model)
 
@@ -293,7 +308,8 @@ def span_error(fields: np.ndarray, shapes: np.ndarray, vertex_mass: np.ndarray) 
 def _record(name: str, title: str, rows: list[Row], sizes: Sizes, more: str) -> Record:
     common = (
         "Trajectory error: mass-weighted RMS over the clip, of the full motion's. Same mesh, law, material, damping "
-        "and poses, no contact, 180 Hz; penetration: how far the deepest vertex is inside the body, mean of "
-        f"{MOMENTS} moments; frequency and decay in the second after the clip in which the rig stands still"
+        "and poses, no contact, 180 Hz; overlap: how much of the body lies in another part of it, mean of "
+        f"{MOMENTS} moments, most of it the clip's own; frequency and decay in the second after the clip in which the "
+        "rig stands still"
     )
     return Record(name, title, this_machine(), rows, "; ".join(filter(None, (common, more))) + ".", sizes)

@@ -6,7 +6,7 @@ on the joints one by one, by the kernel κ of `models.pose_kernel`:
     K̃(p) = Σ_i w⁺_i(p) K̃_i + Σ_k (Σ_t κ(p, p_t) A_tk) C_k,
 
 fitted at t sample poses. At the model's own poses, where w⁺ picks one, it is their K̃_i, as nearly as the second sum is
-nothing there: to a percent or so.
+nothing there: to a percent or so, and to three where they are in contact.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 
 from softrig.dynamics import Rayleigh
 from softrig.models.moving import FullSimulation
-from softrig.models.pose_space import Cubature, PoseSpaceModel
+from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stepper import Stepper
 from softrig.pipeline.build import Built
 from softrig.pipeline.fabric import Fabric
@@ -83,19 +83,26 @@ def full_trajectory(
     return np.stack(shown)
 
 
-def exact_forces(built: Built) -> PoseSpaceModel:
-    """The model with every tet in its cubature: the same shapes with exact projected forces."""
+def every_tet(built: Built) -> PoseSpaceModel:
+    """The model with every tet in its cubature, and its linear part: what a choice of tets costs is left out."""
     model, fabric = built.model, built.fabric
     count = len(model.tets)
-    cubature = Cubature(
-        np.arange(count, dtype=np.int32),
-        np.ones((len(model.poses), count)),
-        fabric.young,
-        fabric.poisson,
-        np.zeros_like(model.cubature.stiffness_correction),
-        model.cubature.inertial_vertices,
+    cubature = replace(
+        model.cubature,
+        tets=np.arange(count, dtype=np.int32),
+        weights=np.full((len(model.poses), count), model.cubature.beyond),
+        young=fabric.young,
+        poisson=fabric.poisson,
+        stiffness_correction=np.zeros_like(model.cubature.stiffness_correction),
     )
     return replace(model, cubature=cubature)
+
+
+def exact_forces(built: Built) -> PoseSpaceModel:
+    """The same shapes with exact projected forces, the linear part's too: V x can do nothing but V x."""
+    model = every_tet(built)
+    ones = np.ones_like(model.cubature.weights)
+    return replace(model, cubature=replace(model.cubature, weights=ones, stiffness_map=None, beyond=1.0))
 
 
 def default_damping(built: Built) -> Rayleigh:

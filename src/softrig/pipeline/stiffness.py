@@ -79,7 +79,7 @@ def with_stiffness_map(
         posing.positions,
         contact,
         lengths,
-        ["beyond the poses' own, with range", COMPONENTS, KEPT, RIDGE],
+        ["beyond the poses' own, with ranges", COMPONENTS, KEPT, RIDGE],
         [LEAST, MOST, YIELDING_CONTACT] if yields else [],
     )
 
@@ -92,20 +92,17 @@ def with_stiffness_map(
         kernel = additive_kernel(samples.features, samples.features, groups, lengths)
         regressed = np.tensordot(np.concatenate([positive, kernel @ coefficients], axis=1), components, axes=1)
         return {
-            # A knee turned backwards may be answered as badly as it likes.
             "range": stiffness_range(regressed[: samples.usual], stiffness[: samples.usual]),
+            "alone": stiffness_range(regressed[samples.usual :], stiffness[samples.usual :]),
             "coefficients": coefficients,
             "components": components.astype(np.float32),
         }
 
     found = cache.get("stiffness", key, make)
     softest, stiffest = found["range"].tolist()
-    model.notes["stiffness map"] = {
-        "softest": softest,
-        "stiffest": stiffest,
-        "kept": SOUND <= softest and stiffest <= STIFF,
-    }
-    if not model.notes["stiffness map"]["kept"]:
+    kept = is_sound(softest, stiffest, float(found["alone"][0]))
+    model.notes["stiffness map"] = {"softest": softest, "stiffest": stiffest, "kept": kept}
+    if not kept:
         return model
     known = StiffnessMap(
         samples.columns,
@@ -117,6 +114,12 @@ def with_stiffness_map(
     )
     cubature = replace(model.cubature, stiffness_map=known)
     return replace(model, cubature=cubature.softened(LEAST) if yields else cubature)
+
+
+def is_sound(softest: float, stiffest: float, alone: float) -> bool:
+    """Whether a map may be kept that is so soft and so stiff, of the truth, at moments of the clips and their mixtures,
+    and so soft where a joint turns `alone`: a knee turned backwards may be answered badly, but must push back."""
+    return SOUND <= softest and stiffest <= STIFF and alone > 0.0
 
 
 def contact_stiffness(flesh: Flesh, fabric: Fabric, shapes: Shapes, rotations: np.ndarray) -> np.ndarray:
@@ -174,7 +177,9 @@ def _some_stiffness(task: _Task) -> np.ndarray:
 
 
 def stiffness_range(regressed: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """(2,) the least and the largest xᵀK'x / xᵀKx of any x, over matrices K' and K (t, r, r)."""
+    """(2,) the least and the largest xᵀK'x / xᵀKx of any x, over matrices K' and K (t, r, r); ones where t is 0."""
+    if not len(exact):
+        return np.ones(2)
     ranges = np.array(
         [eigh(ours, truth, eigvals_only=True)[[0, -1]] for ours, truth in zip(regressed, exact, strict=True)]
     )

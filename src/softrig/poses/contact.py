@@ -100,11 +100,29 @@ def self_contacts(
     return Contacts(skin[hit], direction[hit], sliding, depths, faces[triangle[hit]])
 
 
+def self_overlap(mesh: VolumeMesh, posed: np.ndarray) -> float:
+    """Cubic metres that two parts of the body share at positions `posed` (n, 3): where its boundary winds around twice.
+
+    Asked at four points of each tet, which stand for a quarter of it each. Both parts have tets there, so half counts.
+    """
+    corners = np.asarray(posed, dtype=np.float64)[mesh.elements]
+    near, far = (5.0 + 3.0 * np.sqrt(5.0)) / 20.0, (5.0 - np.sqrt(5.0)) / 20.0
+    points = far * corners.sum(axis=1, keepdims=True) + (near - far) * corners
+    twice = _winding(posed, mesh.boundary_triangles.astype(np.int64), points.reshape(-1, 3)) > 1.5
+    volumes = np.abs(np.linalg.det(corners[:, :3] - corners[:, 3:])) / 6.0
+    return float(0.5 * volumes @ twice.reshape(-1, 4).mean(axis=1))
+
+
 def _inside(posed: np.ndarray, faces: np.ndarray, queries: np.ndarray) -> np.ndarray:
     """(q,) bool: whether the posed boundary winds around each query."""
+    return _winding(posed, faces, queries) > 0.5
+
+
+def _winding(posed: np.ndarray, faces: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """(q,) how many times the posed boundary winds around each query."""
     import igl
 
-    return np.asarray(igl.fast_winding_number(posed, faces, np.ascontiguousarray(queries)) > 0.5)
+    return np.asarray(igl.fast_winding_number(np.ascontiguousarray(posed), faces, np.ascontiguousarray(queries)))
 
 
 def _vertex_normals(posed: np.ndarray, faces: np.ndarray) -> np.ndarray:

@@ -70,9 +70,9 @@ class Wires:
         key = np.ascontiguousarray(vertices, dtype=np.int64).tobytes()
         found = self._some.get(key)
         if found is None:
-            if len(self._some) >= REMEMBERED:
-                self._some.pop(next(iter(self._some)))
-            found = self._some[key] = self._vertex_holds.of(np.asarray(vertices))
+            found = self._vertex_holds.of(np.asarray(vertices))
+            # A new one, since other threads may be reading the last.
+            self._some = dict([*self._some.items()][1 - REMEMBERED :]) | {key: found}
         return found
 
 
