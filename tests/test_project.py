@@ -109,3 +109,4 @@ def test_the_papers_recipe_is_one_word() -> None:
     assert project.basis.recipe == "paper"
     assert project.basis.interpolation == "world"
     assert not project.cubature.stiffness_correction
+    assert (project.simulation.method, project.simulation.rate) == ("backward-euler", 90.0)

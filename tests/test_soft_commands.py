@@ -1,7 +1,9 @@
-"""`softrig build`, `bake` and `info` on a GLB, as a user would type them."""
+"""`softrig build`, `bake`, `info` and `compare` on a GLB, as a user would type them."""
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -66,13 +68,15 @@ def test_info_tells_a_row_of_table_3(folder: Path) -> None:
         "tets",
         "modes",
         "16 in 2 regions and over the whole body",
-        "force error",
+        "on unseen deformations at the poses,",
+        "% between them",
         "inertial error",
         "memory",
         "subspace",
         "compliance",
     ):
         assert word in " ".join(told.split()), word
+    assert re.search(r"\d+° / \d+°", told), "subspace angles of a pose"
 
 
 def test_bake_adds_a_soft_animation_within_the_printed_error(folder: Path) -> None:
@@ -92,6 +96,18 @@ def test_bake_adds_a_soft_animation_within_the_printed_error(folder: Path) -> No
 def test_all_clips_go_into_a_folder(folder: Path) -> None:
     run("bake", str(folder / "hero.softrig"), "-o", str(folder / "all"), "--format", ".npz", "--fps", "30")
     assert sorted(path.name for path in (folder / "all").iterdir()) == ["bend.npz", "shake.npz"]
+
+
+def test_compare_states_errors_against_the_full_body(folder: Path, tmp_path: Path) -> None:
+    told = run("compare", str(folder / "hero.glb"), "bend", "--seen", "-o", str(tmp_path))
+    assert "hero, 'bend'" in " ".join(told.split())
+    rows = {row["what"]: row for row in json.loads((tmp_path / "compare.json").read_text())["rows"]}
+    assert list(rows) == ["ours", "ours, forces of every tet", "the same modes alone, exact forces"]
+    assert 0.0 < rows["ours"]["ours"] < 30.0
+    assert (tmp_path / "compare.md").exists()
+    refused = CliRunner().invoke(app, ["compare", str(folder / "hero.glb"), "fly"])
+    assert refused.exit_code != 0
+    assert "no clip 'fly'; its clips: 'bend', 'shake'" in str(refused.exception or refused.output)
 
 
 def test_a_changed_character_is_noticed(folder: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from softrig.bases.derivatives import (
 from softrig.bases.modes import LinearModes, linear_modes, rigid_motions
 from softrig.bases.sketch import Pull, SketchPad, sketched_basis, sketched_shapes
 from softrig.bases.snapshots import Basis, mass_distance_selection, snapshot_basis
+from softrig.bench.fidelity import compare_clip
 from softrig.bodies import Soup, footbridge, heart, spoon, tower
 from softrig.characters import built_in
 from softrig.conversion import convert_clip
@@ -102,6 +103,7 @@ __all__ = [
     "build",
     "built_in",
     "character_volume",
+    "compare_clip",
     "convert_clip",
     "critical_step",
     "derivative_basis",

@@ -428,6 +428,49 @@ def view(
 
 
 @app.command()
+def compare(
+    file: Annotated[str, typer.Argument(help="A character file, or the name of a built-in character.")],
+    clip: Annotated[str, typer.Argument(help="The clip to compare in.")],
+    project: Annotated[Path | None, typer.Argument(help="Project file (.toml); FILE's own, if there is one.")] = None,
+    seen: Annotated[bool, typer.Option("--seen", help="The build sees the clip; by default it is left out.")] = False,
+    baselines: Annotated[
+        bool, typer.Option("--baselines", help="The paper's recipe and simpler models, too: six more builds.")
+    ] = False,
+    scale: Annotated[float | None, typer.Option(help="Metres per unit of the file.", min=1e-9)] = None,
+    tets: Annotated[int | None, typer.Option(min=100, help="About how many tets.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for the figures as JSON and Markdown; default: none.")
+    ] = None,
+) -> None:
+    """Compare the reduced motion of a clip with the full simulation's, and with simpler models. Takes minutes."""
+    from rich.console import Console
+
+    from softrig.bench.fidelity import compare_clip
+    from softrig.bench.run import show_record
+    from softrig.console import stages
+    from softrig.pipeline.sources import named_character
+
+    path = Path(file)
+    decided, chosen = _decisions(path, project, scale=scale, tets=tets)
+    with stages() as work:
+        with work.stage("Reading"):
+            character = named_character(file, scale=decided.scale)
+        with work.stage("Building and simulating in full"):
+            record = compare_clip(
+                character,
+                clip,
+                decided,
+                unseen=not seen,
+                baselines=baselines,
+                folder=chosen.parent if chosen else None,
+                cache=path.parent / ".softrig-cache" if path.exists() else None,
+            )
+    show_record(Console(), record)
+    if output is not None:
+        record.write(output)
+
+
+@app.command()
 def bench(
     names: Annotated[
         list[str] | None, typer.Argument(help="Which ones (see --list), all by default; with --fill: pages or folders.")

@@ -143,7 +143,9 @@ def soft_facts(model: PoseSpaceModel) -> tuple[tuple[str, str], ...]:
     errors = notes.get("cubature", {}).get("unseen", [])
     if errors:
         worst = max(max(error["gaussian"], error["loads"]) for error in errors)
-        facts.append(("force error", f"at most {100.0 * worst:.1f} % on unseen deformations at the poses"))
+        between = notes["cubature"].get("along clips", {})
+        more = f", {100.0 * max(between.values()):.1f} % between them" if between else ""
+        facts.append(("force error", f"at most {100.0 * worst:.1f} % on unseen deformations at the poses{more}"))
     inertial = notes.get("inertia", {}).get("along clips")
     if inertial:
         facts.append(("inertial error", f"at most {100.0 * max(inertial.values()):.1f} % along the clips"))

@@ -132,8 +132,8 @@ class BasisSettings(_Settings):
     """The shapes the flesh may take."""
 
     recipe: Literal["load", "paper"] = "load"
-    """"load": responses to the rig's own accelerations; "paper": all of PSSD's choices, here, in interpolation and in
-    cubature (`paper_recipe`)."""
+    """"load": responses to the rig's own accelerations; "paper": PSSD's choices, here, in interpolation, in cubature
+    and in time (`paper_recipe`)."""
     modes: Annotated[int, Field(ge=2, le=400)] = 100
     """r, over all regions."""
     regions: Annotated[int, Field(ge=1, le=32)] = 6
@@ -220,10 +220,13 @@ class Project(_Settings):
 
 
 def paper_recipe(project: Project | None = None) -> Project:
-    """`project` with the choices PSSD prints: its bases, world-space interpolation, plain cubature. The law stays."""
+    """`project` with the choices PSSD prints: its bases, world-space interpolation, plain cubature, backward Euler at
+    90 steps a second. The law stays, and so do the root's frame and its gyroscopic terms, without which a character
+    that turns is wrong altogether."""
     return (project or Project()).changed(
         basis={"recipe": "paper", "interpolation": "world", "between_poses": "interpolated", "rehearsal": 0.0},
         cubature={"stiffness_correction": False, "method": "htp"},
+        simulation={"method": "backward-euler", "rate": 90.0},
     )
 
 

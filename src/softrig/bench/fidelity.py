@@ -37,6 +37,7 @@ from softrig.pipeline.motion import carrier_steps
 from softrig.pipeline.parallel import each, worker_count
 from softrig.poses.contact import self_overlap
 from softrig.project import Project, paper_recipe
+from softrig.rig.character import Character
 
 FPS = 60.0
 STILL = 1.0
@@ -53,20 +54,39 @@ POSES = (1, 2, 4, 8)
 
 @dataclass(frozen=True)
 class Case:
-    """A character and the clip that its build does not see."""
+    """A character and one of its clips, which its build usually does not see."""
 
     name: str
     clip: str
-    goal: float
+    goal: float | None
     """Percent: whole-body clips 8, those of a single limb 15."""
     project: Project
     baselines: bool = True
     """Whether all else stands beside ours, or only the same modes with exact forces."""
+    given: Character | None = None
+    """The character, where it is not the built-in one of that name."""
+    unseen: bool = True
+    """Whether the build leaves the clip out."""
+    folder: Path | None = None
+    """Where the project's sculpts and maps lie."""
 
     @property
     def what(self) -> str:
         """The case in words."""
-        return f"{self.name} without '{self.clip}'"
+        return f"{self.name} without '{self.clip}'" if self.unseen else f"{self.name}, '{self.clip}'"
+
+    @property
+    def character(self) -> Character:
+        """All of it, with the clip."""
+        return self.given or built_in(self.name)
+
+    @property
+    def shown(self) -> Character:
+        """What the build sees of it."""
+        character = self.character
+        if not self.unseen:
+            return character
+        return replace(character, clips=tuple(clip for clip in character.clips if clip.name != self.clip))
 
 
 _COARSE = Project().changed(mesh={"tets": 5500}, basis={"contact": False})
@@ -98,8 +118,7 @@ class Truth:
     """The full simulation of a case: the clip, then a second of standing still."""
 
     def __init__(self, case: Case, built: Built, *, converged: bool) -> None:
-        character = built_in(case.name)
-        _, clip = character.clip(case.clip).resample(FPS)
+        _, clip = case.character.clip(case.clip).resample(FPS)
         self.poses = np.concatenate([clip, np.repeat(clip[-1:], round(STILL * FPS), axis=0)])
         self.damping = default_damping(built)
         self.motion = full_trajectory(built, self.poses, FPS, damping=self.damping)
@@ -214,6 +233,32 @@ def _cases(name: str, title: str, cases: Sequence[Case], update: Update) -> Reco
     return _record(name, title, rows, sizes, more)
 
 
+def compare_clip(
+    character: Character,
+    clip: str,
+    project: Project | None = None,
+    *,
+    unseen: bool = True,
+    baselines: bool = False,
+    folder: Path | None = None,
+    cache: Path | None = None,
+) -> Record:
+    """The reduced motion of `character` in one of its clips beside the full simulation's: a table of errors, percent.
+
+    `unseen`: the build leaves the clip out, as if it were made later. `baselines`: also without regions, without
+    rehearsal, with one basis for all poses or the neutral one, by the paper's recipe, and a coarse full mesh of equal
+    cost; each but the last is another build. `folder`: where the project's sculpts and maps lie. `cache`: a folder
+    for finished stages, to be used again.
+    """
+    character.clip(clip)  # an unknown one is told before anything is built
+    project = project or Project()
+    case = Case(character.name, clip, None, project, baselines, character, unseen, folder)
+    with TemporaryDirectory() as own:
+        rows, sizes = case_rows(case, cache or Path(own))
+    rows = [replace(row, what=row.what.removeprefix(f"{case.what}: ")) for row in rows]
+    return _record("compare", f"Reduced against full motion: {case.what}", rows, sizes, "converged: 720 Hz")
+
+
 def _case(task: tuple[Case, Path]) -> tuple[list[Row], Sizes]:
     return case_rows(*task)
 
@@ -281,10 +326,9 @@ def _swept(task: tuple[Case, str, Project, Path]) -> tuple[str, list[Row], dict[
 
 
 def _built(case: Case, project: Project, cache: Path) -> Built:
-    character = built_in(case.name)
-    seen = replace(character, clips=tuple(clip for clip in character.clips if clip.name != case.clip))
     # One worker: the cases are done side by side.
-    return build_parts(seen, project, cache=cache / case.name, jobs=1)
+    own = cache / case.name if case.given is None else cache
+    return build_parts(case.shown, project, cache=own, folder=case.folder, jobs=1)
 
 
 def _rest_motions(built: Built, poses: np.ndarray, damping: Rayleigh) -> Iterator[TetMotion]:
@@ -308,8 +352,8 @@ def span_error(fields: np.ndarray, shapes: np.ndarray, vertex_mass: np.ndarray) 
 def _record(name: str, title: str, rows: list[Row], sizes: Sizes, more: str) -> Record:
     common = (
         "Trajectory error: mass-weighted RMS over the clip, of the full motion's. Same mesh, law, material, damping "
-        "and poses, no contact, 180 Hz; overlap: how much of the body lies in another part of it, mean of "
-        f"{MOMENTS} moments, most of it the clip's own; frequency and decay in the second after the clip in which the "
+        "and poses, the full one without contact, 180 Hz; overlap: how much of the body lies in another part of it, "
+        f"mean of {MOMENTS} moments, most of it the clip's own; frequency and decay in the second after the clip in which the "
         "rig stands still"
     )
     return Record(name, title, this_machine(), rows, "; ".join(filter(None, (common, more))) + ".", sizes)

@@ -35,7 +35,7 @@ def run_benches(
     for name, bench in chosen.items():
         record = measured(bench, name, long=long)
         record.write(folder)
-        _show(console, record)
+        show_record(console, record)
         records.append(record)
     if page is not None:
         write_bytes(page, _page(records).encode())
@@ -94,7 +94,8 @@ def _page(records: Sequence[Record]) -> str:
     return "\n".join([head, *(record.markdown() for record in records)])
 
 
-def _show(console: Console, record: Record) -> None:
+def show_record(console: Console, record: Record) -> None:
+    """Print a record's table."""
     head, lines = record.table()
     table = Table(title=record.title, title_justify="left", caption=record.remark or None, caption_justify="left")
     texts = {0, len(head) - 1} if any(row.note for row in record.rows) else {0}

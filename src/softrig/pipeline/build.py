@@ -18,7 +18,7 @@ from softrig.pipeline.flesh import Flesh, make_flesh, prepared_character
 from softrig.pipeline.inertia import clip_inertia_errors
 from softrig.pipeline.parallel import workers
 from softrig.pipeline.posing import Posing, pose_character
-from softrig.pipeline.reduction import reduce_forces
+from softrig.pipeline.reduction import clip_force_errors, reduce_forces
 from softrig.pipeline.rigging import bones_of
 from softrig.pipeline.shapes import Shapes, make_shapes
 from softrig.project import Project, paper_recipe
@@ -97,6 +97,8 @@ def build_parts(
         with stage("Looking along the clips"):
             model.notes.update(pose_advice(model))
             model.notes["inertia"]["along clips"] = clip_inertia_errors(model)
+            between = clip_force_errors(model, flesh, posing, fabric, project, stages)
+            model.notes["cubature"]["along clips"] = between
     model.notes["source"] = source_note(character)
     model.notes["stages"] = {"made": stages.made, "reused": stages.reused}
     return Built(model, character, flesh, posing, fabric, shapes)

@@ -32,6 +32,8 @@ from softrig.pipeline.yielding import YieldingStiffness
 from softrig.project import Project
 from softrig.rig.character import Character
 
+MOMENTS = 2
+"""Of the clips, at which the error of the forces between the poses is measured."""
 UNSEEN = 20
 """Deformations a pose on which the cubature's error is measured."""
 
@@ -204,6 +206,38 @@ def between_poses_errors(
         linear=linear,
         beyond=model.cubature.beyond,
     )
+
+
+def clip_force_errors(
+    model: PoseSpaceModel, flesh: Flesh, posing: Posing, fabric: Fabric, project: Project, cache: StageCache
+) -> dict[str, float]:
+    """By "clip at seconds", the worse of the two errors of `between_poses_errors` at `MOMENTS` random moments."""
+    random = np.random.default_rng([project.seed, 23])
+    lengths = np.array([clip.duration for clip in model.clips])
+    if not lengths.sum() > 0.0:
+        return {}
+    chosen = [model.clips[i] for i in random.choice(len(lengths), MOMENTS, p=lengths / lengths.sum())]
+    moments = [(clip, random.uniform(0.0, clip.duration)) for clip in chosen]
+    poses = np.concatenate([clip.sample(moment) for clip, moment in moments])
+    key = content_hash(
+        model.shapes,
+        model.cubature.tets,
+        model.cubature.weights,
+        model.cubature.linear_parts,
+        flesh.mesh.vertices,
+        posing.positions,
+        fabric.young,
+        fabric.poisson,
+        fabric.law,
+        poses,
+    )
+
+    def make() -> Arrays:
+        found = [between_poses_errors(model, flesh, posing, fabric, p, seed=project.seed) for p in poses]
+        return {"worst": np.array([max(errors.gaussian, errors.loads) for errors in found])}
+
+    worst = cache.get("between", key, make)["worst"]
+    return {f"{clip.name} at {at:.2f} s": float(error) for (clip, at), error in zip(moments, worst, strict=True)}
 
 
 def _notes(

@@ -144,9 +144,12 @@ def make_shapes(
     found = cached_each(cache, "samples", keys, pose_samples, tasks, jobs, part_of(progress, 0, 2))
     frequencies = np.stack([arrays["frequencies"] for arrays in found])
     lived = _rehearsed(character, flesh, posing, fabric, frequencies, project, cache, jobs, part_of(progress, 1, 2))
-    basis = _regional(found, lived, posing, flesh, fabric, regions, project)
+    turned = [_unturned(arrays, posing, flesh, i) for i, arrays in enumerate(found)]
+    basis = _regional(turned, lived, posing, flesh, fabric, regions, project)
     names = regions.names if not lived or len(regions.names) == 1 else (*regions.names, WHOLE_BODY)
     shapes, angles = _aligned(basis, posing, flesh, fabric)
+    if len(shapes) == 1 < len(turned) and "fields" in turned[0]:
+        angles = _angles_apart(turned, posing, flesh, fabric, regions, project)
     shapes = shapes.astype(np.float32).astype(np.float64)
     notes = [text_value(arrays["notes"]) for arrays in found]
     return Shapes(
@@ -288,7 +291,7 @@ def _rehearsed(
 
 
 def _regional(
-    found: list[Arrays],
+    turned: list[Arrays],
     lived: list[np.ndarray],
     posing: Posing,
     flesh: Flesh,
@@ -297,19 +300,18 @@ def _regional(
     project: Project,
 ) -> RegionalBasis:
     """The bases: a share of the modes from what was rehearsed, if anything was, the others from the poses' samples."""
-    mass, size, weights = fabric.density * flesh.unit_mass, project.basis.modes, posing.tet_rig.weights
-    minimum = max(1, min(4, size // (2 * len(regions.names))))
-    turned = [_unturned(arrays, posing, flesh, i) for i, arrays in enumerate(found)]
+    mass, size = fabric.density * flesh.unit_mass, project.basis.modes
+    minimum = _least_modes(regions, size)
     between = project.basis.between_poses or ("pooled" if posing.bind else "interpolated")
     if between == "neutral":
         turned = turned[:1]
-    if "fields" not in found[0]:
+    if "fields" not in turned[0]:
         apart = [[fields[f"fields.{region}"] for region in range(len(regions.names))] for fields in turned]
         counts = log_size_counts(paper_region_weights(regions.weights), size, minimum=minimum)
         if between == "pooled":
             apart = [[np.concatenate(fields, axis=2) for fields in zip(*apart, strict=True)]]
         return basis_of_regions(apart, mass, size, counts=counts)
-    metric = None if weights is None or project.basis.recipe == "paper" else bone_mass_metric(weights, mass)
+    metric = _metric(posing, mass, project)
     samples = [fields["fields"] for fields in turned]
     if between == "pooled":
         measure = mass if metric is None else mass * metric
@@ -320,6 +322,35 @@ def _regional(
     return completed_basis(
         shapes, rehearsed_modes(size), samples, regions.weights, mass, size, minimum=min(minimum, 2), metric=metric
     )
+
+
+def _least_modes(regions: BoneRegions, size: int) -> int:
+    return max(1, min(4, size // (2 * len(regions.names))))
+
+
+def _metric(posing: Posing, mass: np.ndarray, project: Project) -> np.ndarray | None:
+    weights = posing.tet_rig.weights
+    return None if weights is None or project.basis.recipe == "paper" else bone_mass_metric(weights, mass)
+
+
+def _angles_apart(
+    turned: list[Arrays], posing: Posing, flesh: Flesh, fabric: Fabric, regions: BoneRegions, project: Project
+) -> np.ndarray:
+    """(edges, r) radians between the bases that the poses would have of their own, along the tree of poses.
+
+    Where they are wide, shapes found at one pose say little about the other, whether bases are mixed or pooled.
+    """
+    mass, size = fabric.density * flesh.unit_mass, project.basis.modes
+    samples = [fields["fields"] for fields in turned]
+    own = regional_basis(
+        samples,
+        regions.weights,
+        mass,
+        size,
+        minimum=_least_modes(regions, size),
+        metric=_metric(posing, mass, project),
+    )
+    return _aligned(own, posing, flesh, fabric)[1]
 
 
 def rehearsed_modes(size: int) -> int:
