@@ -9,7 +9,8 @@ import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
 from rigs_for_tests import RIGS, random_parameters, two_bone_bar
-from softrig.errors import IndexRangeError, InputError, NotFiniteError
+from softrig.characters import built_in
+from softrig.errors import IndexRangeError, InputError, NotFiniteError, Notice
 from softrig.numerics.rotations import quaternions_from_vectors
 from softrig.rig.clip import Clip, Track
 from softrig.rig.parameters import Parameters
@@ -244,3 +245,17 @@ class TestClips:
             Clip.from_samples("x", NUMBERS, np.zeros(2), np.zeros((3, 3)))
         with pytest.raises(NotFiniteError):
             some_clip().sample(np.array([np.nan]))
+
+
+def test_a_clip_that_lacks_a_joint_says_so_and_leaves_it_at_rest():
+    clip = built_in("arm").clip("wave")
+    names = ("extra.angle", "extra.weight", *clip.parameters.names)
+    shifted = clip.parameters.quaternions + 2
+    rest = np.concatenate([[0.3, 0.0], clip.parameters.rest])
+    wider = Parameters(names, ("rad", "1", *clip.parameters.units), rest, shifted)
+    with pytest.warns(Notice, match=r"clip 'wave' lacks 1 parameters, such as 'extra.angle': they stay at rest"):
+        fitted = clip.fitted(wider, ignored=["extra.weight"])
+    poses = fitted.resample(10.0)[1]
+    np.testing.assert_array_equal(poses[:, 0], 0.3)
+    np.testing.assert_allclose(poses[:, 2:], clip.resample(10.0)[1])
+    assert clip.fitted(clip.parameters) is clip

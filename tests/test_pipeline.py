@@ -10,6 +10,7 @@ import pytest
 from scipy.linalg import eigh
 
 from characters_for_tests import SMALL, bent_bar, limb, tube
+from softrig.bases.localised import BoneRegions
 from softrig.errors import InputError, ModeCountError
 from softrig.fem.material import Material
 from softrig.fidelity import trajectory_error
@@ -33,6 +34,7 @@ from softrig.pipeline.flesh import make_flesh
 from softrig.pipeline.inertia import clip_inertia_errors
 from softrig.pipeline.pose_samples import ALONE, clip_frames, map_samples, mixed_poses, poses_of_one
 from softrig.pipeline.reduction import between_poses_errors
+from softrig.pipeline.regions import make_regions
 from softrig.pipeline.rehearsal import violent_parts
 from softrig.pipeline.shapes import rehearsed_modes
 from softrig.pipeline.stiffness import SOUND, STIFF, is_sound, stiffness_range
@@ -505,3 +507,12 @@ def test_a_sculpt_is_exact_at_its_pose(tmp_path: Path, cache: Path) -> None:
     outside = SMALL.changed(poses={"given": [given[0] | {"sculpt": "../bent.obj"}]})
     with pytest.raises(InputError, match="outside the project's folder"):
         build(character, outside, folder=tmp_path, jobs=1)
+
+
+def test_a_region_that_holds_nothing_free_is_named(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = len(built.flesh.mesh.vertices)
+    weights = np.stack([np.ones(count), np.zeros(count)], axis=1)
+    empty = BoneRegions(("upper", "tail"), weights, np.zeros(2, np.int32))
+    monkeypatch.setattr("softrig.pipeline.regions.default_regions", lambda *_, **__: empty)
+    with pytest.raises(InputError, match=r"regions without vertices \(tail\)"):
+        make_regions(built.character, built.flesh, built.posing, SMALL, StageCache(None))

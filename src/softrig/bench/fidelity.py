@@ -353,7 +353,7 @@ def _record(name: str, title: str, rows: list[Row], sizes: Sizes, more: str) -> 
     common = (
         "Trajectory error: mass-weighted RMS over the clip, of the full motion's. Same mesh, law, material, damping "
         "and poses, the full one without contact, 180 Hz; overlap: how much of the body lies in another part of it, "
-        f"mean of {MOMENTS} moments, most of it the clip's own; frequency and decay in the second after the clip in which the "
-        "rig stands still"
+        f"mean of {MOMENTS} moments, most of it the clip's own; frequency and decay in the second after the clip "
+        "in which the rig stands still"
     )
     return Record(name, title, this_machine(), rows, "; ".join(filter(None, (common, more))) + ".", sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from softrig.bases.localised import BoneRegions, default_regions, paper_regions
+from softrig.bases.localised import BoneRegions, default_regions, paper_regions, require_members
 from softrig.errors import InputError
 from softrig.meshing.regions import Handle
 from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
@@ -61,7 +61,9 @@ def make_regions(
         }
 
     arrays = cache.get("regions", key, make)
-    return BoneRegions(tuple(text_value(arrays["names"])), arrays["weights"], arrays["region_of_bone"])
+    titles = tuple(text_value(arrays["names"]))
+    require_members(arrays["weights"], ~flesh.fixed, titles)
+    return BoneRegions(titles, arrays["weights"], arrays["region_of_bone"])
 
 
 def _handles(character: Character, project: Project) -> list[Handle]:

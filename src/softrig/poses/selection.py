@@ -168,17 +168,10 @@ def _frames(rig: Rig, clips: Sequence[Clip], fps: float, ignored: Sequence[str])
 
 
 def _fitting(rig: Rig, clip: Clip, index: int, ignored: Sequence[str]) -> Clip:
-    """The clip on the rig's parameters; what it lacks stays at rest, and a notice says so."""
-    if clip.parameters.names == rig.parameters.names:
-        return clip
     try:
-        placed = clip.placed(rig.parameters)
+        return clip.fitted(rig.parameters, ignored=ignored)
     except InputError as error:
         raise InputError(f"clip '{clip.name}' is of another rig: {error}", [index]) from error
-    lacking = set(rig.parameters.names) - set(clip.parameters.names) - set(ignored)
-    if lacking:
-        notice(f"clip '{clip.name}' lacks {len(lacking)} parameters, such as '{min(lacking)}': they stay at rest")
-    return placed
 
 
 def _check_given(rig: Rig, given: Sequence[Pose], measure: _Measure, reach: float) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from softrig.errors import IndexRangeError, InputError, require_finite
+from softrig.errors import IndexRangeError, InputError, notice, require_finite
 from softrig.numerics.rotations import slerp, unit_quaternions
 from softrig.rig.parameters import Parameters
 
@@ -212,6 +213,16 @@ class Clip:
                 raise InputError(f"clip '{self.name}': '{names[0]}' and its neighbours are elsewhere in the other rig")
             tracks.append(replace(track, start=start))
         return replace(self, parameters=parameters, tracks=tuple(tracks))
+
+    def fitted(self, parameters: Parameters, *, ignored: Iterable[str] = ()) -> Clip:
+        """The clip on a rig's parameters; what it lacks, but for what is `ignored`, stays at rest: a notice says so."""
+        if self.parameters.names == parameters.names:
+            return self
+        placed = self.placed(parameters)
+        lacking = set(parameters.names) - set(self.parameters.names) - set(ignored)
+        if lacking:
+            notice(f"clip '{self.name}' lacks {len(lacking)} parameters, such as '{min(lacking)}': they stay at rest")
+        return placed
 
     def looped(self) -> Clip:
         """The same clip, starting again at zero whenever it ends."""

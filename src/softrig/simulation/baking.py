@@ -67,8 +67,8 @@ def bake_clip(
     simulation: Simulation, clip: Clip, fps: float, *, loop: bool, plain: bool, progress: Progress | None
 ) -> Bake:
     """Run `simulation` through `clip` from a fresh start; it is left wherever the clip ends."""
-    if clip.parameters.names != simulation.parameters.names:
-        clip = clip.placed(simulation.parameters)
+    morphs = [name for name in simulation.parameters.names if name.endswith(".weight")]
+    clip = clip.fitted(simulation.parameters, ignored=morphs)
     simulation.reset()
     before = simulation.counters
     times, poses = _loop_frames(clip, fps) if loop else clip.resample(fps)
