@@ -158,8 +158,8 @@ def one_basis_for_all(update: Update) -> Figure:
         rows,
         "The X, held at its top. Above: in the air, kicked at a foot; the moment of the largest swing, red where it "
         "is off the full body. Middle: its foot over time. Below: stretched to the ground under its own weight. "
-        f"{MODES} modes made at each pose follow the motion and leave the feet on the ground; as many principal "
-        f"components of both poses' modes do neither, and {2 * MODES} follow the motion but still move the feet "
+        f"{MODES} modes made at each pose come nearer to the motion than as many principal components of both poses' "
+        f"modes, and leave the feet on the ground; {2 * MODES} components come nearer still, but move the feet "
         "through it, because motions of the free pose are among them.",
         sizes={"X": body_sizes(x.free)},
     )

@@ -106,7 +106,8 @@ def bent_letter(update: Update) -> Figure:
         "A soft rubber X whose rig has one number: how far it is bent. Bases are made upright and at "
         f"{np.degrees(BENT):.0f}° to either side. The shapes that the rig gives are grey; in front of them the flesh "
         "as it is thrown by the motion (paper's recipe), coloured by how far it moves. Below: the top of the X off its "
-        f"rest shape, beside the full body.{lost}",
+        f"rest shape, beside the full body. Both recipes are far off: bases {np.degrees(BENT):.0f}° apart are mixed in "
+        f"the world, so that halfway each is turned the wrong way by half of that.{lost}",
         remark="Steps a second are the default recipe's, surface included.",
         sizes={"X, default": model_sizes(built.model), "X, paper's recipe": model_sizes(paper.model)},
     )
