@@ -100,7 +100,10 @@ def test_all_clips_go_into_a_folder(folder: Path) -> None:
 
 def test_compare_states_errors_against_the_full_body(folder: Path, tmp_path: Path) -> None:
     told = run("compare", str(folder / "hero.glb"), "bend", "--seen", "-o", str(tmp_path))
-    assert "hero, 'bend'" in " ".join(told.split())
+    words = " ".join(told.split())
+    assert "hero, 'bend'" in words
+    assert re.search(r"The flesh is [\d.]+ % of its motion off the full simulation; its 16 modes could", words)
+    assert "frequency, % off" in words, "figures stand whole in 80 columns"
     rows = {row["what"]: row for row in json.loads((tmp_path / "compare.json").read_text())["rows"]}
     assert list(rows) == ["ours", "ours, forces of every tet", "the same modes alone, exact forces"]
     assert 0.0 < rows["ours"]["ours"] < 30.0

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from softrig.bench.catalogue import BENCHES, Bench
-from softrig.bench.record import Record
+from softrig.bench.record import Record, number
 from softrig.console import stages
 from softrig.errors import InputError
 from softrig.files import write_bytes
@@ -92,6 +92,21 @@ def _page(records: Sequence[Record]) -> str:
     told = f"Written by `softrig bench --page` on {today}, not by hand. Least of many where not said otherwise."
     head = f"# Measurements\n\n{told}\n"
     return "\n".join([head, *(record.markdown() for record in records)])
+
+
+def show_turned(console: Console, record: Record) -> None:
+    """Print a record of one thing by several ways: a row a figure, a column a way, so that it fits a narrow page."""
+    table = Table(title=record.title, title_justify="left", caption=record.remark or None, caption_justify="left")
+    table.add_column("")
+    for row in record.rows:
+        table.add_column(row.what, justify="right")
+    table.add_row(f"error, {record.rows[0].unit}", *(number(row.ours) for row in record.rows))
+    for name in dict.fromkeys(name for row in record.rows for name in row.also):
+        table.add_row(name, *(number(row.also[name]) if name in row.also else "" for row in record.rows))
+    console.print(table)
+    for row in record.rows:
+        if row.note:
+            console.print(f"{row.what}: {row.note}")
 
 
 def show_record(console: Console, record: Record) -> None:

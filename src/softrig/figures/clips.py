@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from softrig.bench.record import Row, model_sizes
 from softrig.characters import built_in
+from softrig.characters.softness import BODY, painted_softness
 from softrig.console import Update
 from softrig.figures.figure import Figure, made_of
 from softrig.figures.look import WHITE, framing
@@ -19,7 +20,6 @@ from softrig.pipeline.baking import model_simulation
 from softrig.pipeline.build import build
 from softrig.project import Project
 from softrig.render import Ground, Light, Mesh, render
-from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
 from softrig.simulation import Bake
 
@@ -54,16 +54,6 @@ class Scene:
     floor: bool = True
     span: tuple[float, float] | None = None
     """Seconds of the clip that are shown, which end as they begin; None: all."""
-
-
-def painted(character: Character, softness: Mapping[str, float], name: str = "softness") -> Character:
-    """`character` with a map called `name`: the softness of the joints' names, mixed as the skin mixes the joints."""
-    skin = skin_of(character.rig)
-    assert skin is not None
-    names = [skin.skeleton.names[bone] for bone in skin.bones]
-    of_bone = np.array([next((x for end, x in softness.items() if each.endswith(end)), 1.0) for each in names])
-    values = (skin.weights * of_bone[skin.joints]).sum(axis=1) / skin.weights.sum(axis=1)
-    return replace(character, maps={**character.maps, name: values})
 
 
 def soft_model(scene: Scene, character: Character, tets: int = 3000, modes: int = 60) -> PoseSpaceModel:
@@ -105,7 +95,7 @@ def drawn(scene: Scene, character: Character, bake: Bake) -> list[np.ndarray]:
 
 def moving(name: str, title: str, scene: Scene, caption: str, update: Update) -> Figure:
     """The figure of a scene, with how far the flesh goes from plain skinning."""
-    character = painted(built_in(scene.character), scene.softness)
+    character = painted_softness(built_in(scene.character), scene.softness)
     clip = character.clip(scene.clip)
     if scene.span is not None:
         clip = clip.trimmed(*scene.span)
@@ -126,7 +116,6 @@ def moving(name: str, title: str, scene: Scene, caption: str, update: Update) ->
     return made_of(name, title, picture, rows, told, sizes={scene.character: model_sizes(model)})
 
 
-BODY = {"Head": 0.1, "Hand": 0.05, "Foot": 0.05, "Forearm": 0.4, "Shin": 0.4}
 REDDER = "the redder, the farther it is from plain skinning"
 
 
