@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 
 from bodies_for_tests import beam
 from softrig.bases.modes import linear_modes
-from softrig.pipeline.yielding import LEAST, MOST, lowered, raised, yielding_stiffness
+from softrig.pipeline.yielding import LARGEST, LEAST, MOST, lowered, raised, remainder_share, yielding_stiffness
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +86,22 @@ def test_a_stiffness_is_bounded_only_where_it_is_beyond(bounded, bound, idle):
     wanted = np.maximum(shares, bound) if bounded is raised else np.minimum(shares, bound)
     np.testing.assert_allclose(eigh(bounded(stiffness, other, bound), other, eigvals_only=True), wanted, rtol=1e-9)
     np.testing.assert_allclose(bounded(stiffness, other, idle), stiffness, rtol=1e-9, atol=1e-12)
+
+
+def test_as_much_of_the_remainder_counts_as_the_modes_yield_alone():
+    assert remainder_share([0.9, 0.6, 0.8]) == 0.6
+    assert remainder_share([0.9, 0.01]) == LEAST
+    assert remainder_share([1.0]) == LARGEST
+
+
+def test_the_compliance_of_a_load_is_how_much_softer_the_rest_makes_the_modes(full):
+    """fᵀV(VᵀKV)⁻¹Vᵀf / fᵀK⁻¹f of a load f = M V y lies between the least and the largest K⁺ of VᵀKV."""
+    _, stiffness, mass = full
+    basis = random_basis(len(stiffness))
+    force = mass @ basis @ np.random.default_rng(4).normal(size=7)
+    given, yielding, pushed = basis.T @ stiffness @ basis, of(basis, stiffness, mass), basis.T @ force
+    alone = pushed @ np.linalg.solve(given, pushed)
+    share = alone / (force @ np.linalg.solve(stiffness, force))
+    assert share == pytest.approx(alone / (pushed @ np.linalg.solve(yielding, pushed)), rel=1e-9)
+    bounds = eigh(yielding, given, eigvals_only=True)
+    assert bounds[0] < share < bounds[-1] < 1.0 + 1e-9

@@ -84,7 +84,16 @@ def reduce_forces(
         frequencies=shapes.frequencies,
     )
     model = with_stiffness_map(
-        model, flesh, posing, fabric, contact, project, cache, jobs=jobs, progress=part_of(progress, 1, 3)
+        model,
+        flesh,
+        posing,
+        fabric,
+        contact,
+        shapes.notes["compliance"]["worst"],
+        project,
+        cache,
+        jobs=jobs,
+        progress=part_of(progress, 1, 3),
     )
     model, told = with_inertia_map(model, project, cache, part_of(progress, 2, 3))
     notes = _notes(model, posing, fabric, shapes, text_value(trained["report"]), inertia.report | told, project)
@@ -189,7 +198,7 @@ def between_poses_errors(
     scale = model.mode_scales(p)
     linear = None
     if model.cubature.beyond != 1.0:
-        linear = YieldingStiffness(model, flesh, fabric).at(p) * scale[:, None] * scale
+        linear = YieldingStiffness(model, flesh, fabric, model.cubature.beyond).at(p) * scale[:, None] * scale
     correction = model.linear_part(p) * scale[:, None] * scale
     if own:
         correction = exact.rest_stiffness if linear is None else linear

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from softrig.pipeline.parallel import Progress, each
 from softrig.pipeline.pose_samples import map_samples
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.shapes import Shapes
-from softrig.pipeline.yielding import LEAST, MOST, YieldingStiffness
+from softrig.pipeline.yielding import MOST, YieldingStiffness, remainder_share
 from softrig.project import Project
 
 CONTACT = 1.0
@@ -50,6 +51,7 @@ def with_stiffness_map(
     posing: Posing,
     fabric: Fabric,
     contact: np.ndarray,
+    compliance: Sequence[float],
     project: Project,
     cache: StageCache,
     *,
@@ -58,13 +60,15 @@ def with_stiffness_map(
 ) -> PoseSpaceModel:
     """`model` with K̃ at any pose, regressed over its poses, its clips, mixtures of them, and joints turned alone.
 
-    `contact` (m, r, r) is what contact adds at the poses. A model whose rig never leaves its poses, or without
+    `contact` (m, r, r) is what contact adds at the poses, `compliance` (m,) the worst of each. A model whose rig never
+    leaves its poses, or without
     stiffness correction, stays as it is, and so does one whose stiffness cannot be regressed soundly.
     """
     if not project.cubature.stiffness_correction:
         return model
     # Bases of their own at every pose keep contacts, beside which the rest may not yield.
     yields = len(model.shapes) == 1 and project.basis.recipe != "paper"
+    share = remainder_share(compliance)
     samples = map_samples(model, seed=project.seed)
     if samples is None:
         return model
@@ -80,11 +84,11 @@ def with_stiffness_map(
         contact,
         lengths,
         ["beyond the poses' own, with ranges", COMPONENTS, KEPT, RIDGE],
-        [LEAST, MOST, YIELDING_CONTACT] if yields else [],
+        [share, MOST, YIELDING_CONTACT] if yields else [],
     )
 
     def make() -> Arrays:
-        stiffness = _stiffness_at(_Task(model, flesh, fabric, yields, poses), jobs, progress)
+        stiffness = _stiffness_at(_Task(model, flesh, fabric, share if yields else None, poses), jobs, progress)
         positive = np.stack([model.positive_weights(p) for p in poses])
         springs = YIELDING_CONTACT * contact if yields else contact
         stiffness += np.tensordot(np.stack([contact_share(w) for w in positive]), springs, axes=1)
@@ -113,7 +117,7 @@ def with_stiffness_map(
         found["components"].astype(np.float64),
     )
     cubature = replace(model.cubature, stiffness_map=known)
-    return replace(model, cubature=cubature.softened(LEAST) if yields else cubature)
+    return replace(model, cubature=cubature.softened(share) if yields else cubature)
 
 
 def is_sound(softest: float, stiffest: float, alone: float) -> bool:
@@ -149,7 +153,8 @@ class _Task:
     model: PoseSpaceModel
     flesh: Flesh
     fabric: Fabric
-    yields: bool
+    share: float | None
+    """γ where the rest yields."""
     poses: np.ndarray
 
 
@@ -165,8 +170,8 @@ def _stiffness_at(task: _Task, jobs: int, progress: Progress | None) -> np.ndarr
 
 
 def _some_stiffness(task: _Task) -> np.ndarray:
-    if task.yields:
-        yielding = YieldingStiffness(task.model, task.flesh, task.fabric)
+    if task.share is not None:
+        yielding = YieldingStiffness(task.model, task.flesh, task.fabric, task.share)
         return np.stack([yielding.at(p) for p in task.poses])
     found, pattern = [], None
     for p in task.poses:
