@@ -12,6 +12,7 @@ from softrig.characters import CHARACTERS, BuiltInCharacter, bear_clips, built_i
 from softrig.characters.posing import Motion
 from softrig.characters.sculpture import Group, Sculpture, ball, other_side
 from softrig.characters.smoothing import vertex_normals
+from softrig.characters.softness import painted_softness
 from softrig.characters.surface import closed_surface
 from softrig.characters.timing import ease, hold, keyed, settled, step_cycle
 from softrig.cli import app
@@ -463,3 +464,18 @@ def test_written_characters_come_back_as_they_were(name: str, tmp_path) -> None:
             if channel["target"]["path"] == "rotation":
                 values = reader.numbers(animation["samplers"][channel["sampler"]]["output"], ("VEC4",))
                 assert np.abs(np.linalg.norm(values, axis=1) - 1.0).max() < 1e-6
+
+
+def test_softness_is_painted_by_joints_and_goes_into_the_file(tmp_path):
+    painted = painted_softness(built_in("gorilla"), {"Hand": 0.05, "Head": 0.0})
+    skin = skin_of("gorilla")
+    names = np.array([skin.skeleton.names[bone] for bone in skin.bones])
+    shares = np.zeros((len(skin.weights), len(names)))
+    np.add.at(shares, (np.arange(len(shares))[:, None], skin.joints), skin.weights)
+    hands = shares[:, np.char.endswith(names, "Hand")].sum(axis=1)
+    head = shares[:, np.char.endswith(names, "Head")].sum(axis=1)
+    np.testing.assert_allclose(painted.maps["softness"], 1.0 - 0.95 * hands - head, atol=1e-12)
+    assert min(hands.max(), head.max()) > 0.999
+    write_character_glb(painted, tmp_path / "painted.glb")
+    again = load_character(tmp_path / "painted.glb").maps["_softness"]
+    assert np.sort(again) == pytest.approx(np.sort(painted.maps["softness"]), abs=1e-6)
