@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from softrig.bench.record import Row
 from softrig.characters import built_in
+from softrig.characters.softness import painted_softness
 from softrig.cli import app
 from softrig.errors import InputError
 from softrig.figures import FIGURES, clips, figure_line, run, run_figures
@@ -140,7 +141,7 @@ def test_the_committed_page_is_what_its_records_say() -> None:
 
 
 def test_a_clip_shows_plain_and_soft_side_by_side_and_where_the_flesh_went() -> None:
-    arm = clips.painted(built_in("arm"), {"Forearm": 0.25})
+    arm = painted_softness(built_in("arm"), {"Forearm": 0.25})
     softness, rest = arm.maps["softness"], arm.rest_positions
     assert softness.min() == pytest.approx(0.25)
     assert softness.max() == pytest.approx(1.0)

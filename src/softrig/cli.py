@@ -415,13 +415,13 @@ def view(
     with stages() as work, work.stage("Opening (compiles the first time)"):
         viewer = prepared.open()
     with viewer:
-        if not no_browser:
-            viewer.show()
-        typer.echo(f"The viewer is at {viewer.url}")
-        if (opens := reach(viewer)) is not None:
-            typer.echo(f"! {opens}", err=True)
-        typer.echo("Ctrl+C ends it.")
         try:
+            if not no_browser:
+                viewer.show()
+            typer.echo(f"The viewer is at {viewer.url}")
+            if (opens := reach(viewer)) is not None:
+                typer.echo(f"! {opens}", err=True)
+            typer.echo("Ctrl+C ends it.")
             viewer.wait()
         except KeyboardInterrupt:
             typer.echo("softrig: the viewer is closed", err=True)
