@@ -434,7 +434,7 @@ def compare(
     project: Annotated[Path | None, typer.Argument(help="Project file (.toml); FILE's own, if there is one.")] = None,
     seen: Annotated[bool, typer.Option("--seen", help="The build sees the clip; by default it is left out.")] = False,
     baselines: Annotated[
-        bool, typer.Option("--baselines", help="The paper's recipe and simpler models, too: six more builds.")
+        bool, typer.Option("--baselines", help="The paper's recipe and simpler models, too: five more builds.")
     ] = False,
     scale: Annotated[float | None, typer.Option(help="Metres per unit of the file.", min=1e-9)] = None,
     tets: Annotated[int | None, typer.Option(min=100, help="About how many tets.")] = None,

@@ -80,6 +80,10 @@ class Case:
         """All of it, with the clip."""
         return self.given or built_in(self.name)
 
+    def stages(self, cache: Path) -> Path:
+        """Where in `cache` its finished stages are kept. Names out of files make no folders."""
+        return cache / self.name if self.given is None else cache
+
     @property
     def shown(self) -> Character:
         """What the build sees of it."""
@@ -246,8 +250,8 @@ def compare_clip(
     """The reduced motion of `character` in one of its clips beside the full simulation's: a table of errors, percent.
 
     `unseen`: the build leaves the clip out, as if it were made later. `baselines`: also without regions, without
-    rehearsal, with one basis for all poses or the neutral one, by the paper's recipe, and a coarse full mesh of equal
-    cost; each but the last is another build. `folder`: where the project's sculpts and maps lie. `cache`: a folder
+    rehearsal, with one basis for all poses or the neutral one, by the paper's recipe (five more builds), and a coarse
+    full mesh of equal cost. `folder`: where the project's sculpts and maps lie. `cache`: a folder
     for finished stages, to be used again.
     """
     character.clip(clip)  # an unknown one is told before anything is built
@@ -289,7 +293,7 @@ def case_rows(case: Case, cache: Path, *, converged: bool = True) -> tuple[list[
         truth.row(f"{case.what}: basis of the neutral pose, exact forces", neutral, forces=exact_forces),
         truth.row(f"{case.what}: the paper's recipe", paper),
         truth.row(f"{case.what}: the paper's recipe, exact forces", paper, forces=exact_forces),
-        truth.coarse_row(f"{case.what}: a coarse full mesh of equal cost", ours, case.project, cache / case.name),
+        truth.coarse_row(f"{case.what}: a coarse full mesh of equal cost", ours, case.project, case.stages(cache)),
     ]
     return rows, sizes
 
@@ -327,8 +331,7 @@ def _swept(task: tuple[Case, str, Project, Path]) -> tuple[str, list[Row], dict[
 
 def _built(case: Case, project: Project, cache: Path) -> Built:
     # One worker: the cases are done side by side.
-    own = cache / case.name if case.given is None else cache
-    return build_parts(case.shown, project, cache=own, folder=case.folder, jobs=1)
+    return build_parts(case.shown, project, cache=case.stages(cache), folder=case.folder, jobs=1)
 
 
 def _rest_motions(built: Built, poses: np.ndarray, damping: Rayleigh) -> Iterator[TetMotion]:
