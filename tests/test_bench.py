@@ -6,6 +6,8 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +33,7 @@ from softrig.dynamics import Rayleigh
 from softrig.errors import InputError
 from softrig.machine import Timing, this_machine
 from softrig.models.stepper import Stepper
+from softrig.pipeline.telling import COSTS as BUILD_COSTS
 from softrig.project import Project
 
 ROOT = Path(__file__).parent.parent
@@ -438,7 +441,21 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
         mesh={"tets": 400}, basis={"modes": 12, "regions": 2, "contact": False, "rehearsal": 0.5}, poses={"count": 2}
     )
     case = fidelity.Case("arm", "bend", 15.0, small)
-    rows, sizes = fidelity.case_rows(case, tmp_path, converged=False)
+    told: dict[str, list[float]] = {}
+
+    @contextmanager
+    def stage(title: str) -> Iterator[Callable[[int, int], None]]:
+        shares = told.setdefault(title, [])
+        yield lambda done, total: shares.append(done / total)
+
+    rows, sizes = fidelity.case_rows(case, tmp_path, converged=False, stage=stage)
+    own = [*BUILD_COSTS, "Simulating in full", "Comparing (compiles the first time)"]
+    assert list(told)[: len(own)] == own
+    assert list(told)[-1] == "Comparing the baselines"
+    assert len(told) <= 18, "all lines of progress stand on a small terminal"
+    for title in list(told)[len(BUILD_COSTS) :]:
+        assert told[title] == sorted(told[title]), f"{title}: never goes back"
+        assert told[title][-1] == 1.0, title
     assert list(sizes) == ["arm without 'bend'"]
     by_name = {row.what.split(": ")[1]: row for row in rows}
     assert len(by_name) == 11

@@ -455,16 +455,16 @@ def compare(
     with stages() as work:
         with work.stage("Reading"):
             character = named_character(file, scale=decided.scale)
-        with work.stage("Building and simulating in full"):
-            record = compare_clip(
-                character,
-                clip,
-                decided,
-                unseen=not seen,
-                baselines=baselines,
-                folder=chosen.parent if chosen else None,
-                cache=path.parent / ".softrig-cache" if path.exists() else None,
-            )
+        record = compare_clip(
+            character,
+            clip,
+            decided,
+            unseen=not seen,
+            baselines=baselines,
+            folder=chosen.parent if chosen else None,
+            cache=path.parent / ".softrig-cache" if path.exists() else None,
+            stage=work.stage,
+        )
     show_turned(Console(), record)
     ours, (sizes,) = record.rows[0], record.sizes.values()
     best = ours.also.get("best of these shapes, %")

@@ -6,7 +6,9 @@ Each clip is left out in turn: of the poses, of the rehearsal and of the samples
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,6 +37,7 @@ from softrig.pipeline.compare import (
 )
 from softrig.pipeline.motion import carrier_steps
 from softrig.pipeline.parallel import each, worker_count
+from softrig.pipeline.telling import Stage, as_one, untold
 from softrig.poses.contact import self_overlap
 from softrig.project import Project, paper_recipe
 from softrig.rig.character import Character
@@ -121,11 +124,12 @@ Forces = Callable[[Built], PoseSpaceModel]
 class Truth:
     """The full simulation of a case: the clip, then a second of standing still."""
 
-    def __init__(self, case: Case, built: Built, *, converged: bool) -> None:
+    def __init__(self, case: Case, built: Built, *, converged: bool, stage: Stage = untold) -> None:
         _, clip = case.character.clip(case.clip).resample(FPS)
         self.poses = np.concatenate([clip, np.repeat(clip[-1:], round(STILL * FPS), axis=0)])
         self.damping = default_damping(built)
-        self.motion = full_trajectory(built, self.poses, FPS, damping=self.damping)
+        with stage("Simulating in full") as update:
+            self.motion = full_trajectory(built, self.poses, FPS, damping=self.damping, progress=update)
         self.stop = int((len(clip) - 1) * RATE / FPS)
         rests, unturned = [], []
         for index, moment in enumerate(_rest_motions(built, self.poses, self.damping)):
@@ -138,15 +142,17 @@ class Truth:
         self._overlaps = self._shared(self.motion)
         self.converged: np.ndarray | None = None
         if converged:
-            self.converged = full_trajectory(
-                built,
-                clip,
-                FPS,
-                rate=CONVERGED,
-                damping=self.damping,
-                iterations=None,
-                every=round(CONVERGED / RATE),
-            )
+            with stage("Simulating in full, converged") as update:
+                self.converged = full_trajectory(
+                    built,
+                    clip,
+                    FPS,
+                    rate=CONVERGED,
+                    damping=self.damping,
+                    iterations=None,
+                    every=round(CONVERGED / RATE),
+                    progress=update,
+                )
 
     def _shared(self, motion: np.ndarray) -> np.ndarray:
         """(k,) m³ of the body that is in itself at moments of the clip, displaced by `motion` (steps, n, 3)."""
@@ -246,19 +252,20 @@ def compare_clip(
     baselines: bool = False,
     folder: Path | None = None,
     cache: Path | None = None,
+    stage: Stage = untold,
 ) -> Record:
     """The reduced motion of `character` in one of its clips beside the full simulation's: a table of errors, percent.
 
     `unseen`: the build leaves the clip out, as if it were made later. `baselines`: also without regions, without
     rehearsal, with one basis for all poses or the neutral one, by the paper's recipe (five more builds), and a coarse
     full mesh of equal cost. `folder`: where the project's sculpts and maps lie. `cache`: a folder
-    for finished stages, to be used again.
+    for finished stages, to be used again. `stage`: opens a stage by its title, to show how far it is.
     """
     character.clip(clip)  # an unknown one is told before anything is built
     project = project or Project()
     case = Case(character.name, clip, None, project, baselines, character, unseen, folder)
     with TemporaryDirectory() as own:
-        rows, sizes = case_rows(case, cache or Path(own))
+        rows, sizes = case_rows(case, cache or Path(own), stage=stage)
     rows = [replace(row, what=row.what.removeprefix(f"{case.what}: ")) for row in rows]
     return _record("compare", f"Reduced against full motion: {case.what}", rows, sizes, "converged: 720 Hz")
 
@@ -267,35 +274,50 @@ def _case(task: tuple[Case, Path]) -> tuple[list[Row], Sizes]:
     return case_rows(*task)
 
 
-def case_rows(case: Case, cache: Path, *, converged: bool = True) -> tuple[list[Row], Sizes]:
+def case_rows(case: Case, cache: Path, *, converged: bool = True, stage: Stage = untold) -> tuple[list[Row], Sizes]:
     """All models of a case beside its truth, and how large ours is."""
-    ours = _built(case, case.project, cache)
+    ours = _built(case, case.project, cache, stage)
     sizes = {case.what: model_sizes(ours.model)}
-    truth = Truth(case, ours, converged=converged)
-    rows = [
-        truth.row(f"{case.what}: ours", ours, goal=case.goal),
-        truth.row(f"{case.what}: ours, forces of every tet", ours, forces=every_tet),
-        truth.row(f"{case.what}: the same modes alone, exact forces", ours, forces=exact_forces),
+    truth = Truth(case, ours, converged=converged, stage=stage)
+    wanted = [
+        partial(truth.row, f"{case.what}: ours", ours, goal=case.goal),
+        partial(truth.row, f"{case.what}: ours, forces of every tet", ours, forces=every_tet),
+        partial(truth.row, f"{case.what}: the same modes alone, exact forces", ours, forces=exact_forces),
     ]
+    rows = _compared(wanted, stage("Comparing (compiles the first time)"))
     if not case.baselines:
         return rows, sizes
-    whole = _built(case, case.project.changed(basis={"regions": 1}), cache)
-    unrehearsed = _built(case, case.project.changed(basis={"rehearsal": 0.0}), cache)
-    neutral = _built(case, case.project.changed(basis={"between_poses": "neutral", "rehearsal": 0.0}), cache)
+    whole = _built(case, case.project.changed(basis={"regions": 1}), cache, stage, "Building with one region")
+    unrehearsed = _built(
+        case, case.project.changed(basis={"rehearsal": 0.0}), cache, stage, "Building without rehearsal"
+    )
+    neutral = _built(
+        case,
+        case.project.changed(basis={"between_poses": "neutral", "rehearsal": 0.0}),
+        cache,
+        stage,
+        "Building the neutral basis",
+    )
     world = {"interpolation": "world", "between_poses": "pooled", "rehearsal": 0.0}
-    pooled = _built(case, case.project.changed(basis=world), cache)
-    paper = _built(case, paper_recipe(case.project), cache)
-    rows += [
-        truth.row(f"{case.what}: ours, the whole body one region", whole, goal=case.goal),
-        truth.row(f"{case.what}: ours, nothing rehearsed", unrehearsed),
-        truth.row(f"{case.what}: one PCA basis in bind space, exact forces", unrehearsed, forces=exact_forces),
-        truth.row(f"{case.what}: one PCA basis in the world, exact forces", pooled, forces=exact_forces),
-        truth.row(f"{case.what}: basis of the neutral pose, exact forces", neutral, forces=exact_forces),
-        truth.row(f"{case.what}: the paper's recipe", paper),
-        truth.row(f"{case.what}: the paper's recipe, exact forces", paper, forces=exact_forces),
-        truth.coarse_row(f"{case.what}: a coarse full mesh of equal cost", ours, case.project, case.stages(cache)),
+    pooled = _built(case, case.project.changed(basis=world), cache, stage, "Building in the world")
+    paper = _built(case, paper_recipe(case.project), cache, stage, "Building the paper's recipe")
+    wanted = [
+        partial(truth.row, f"{case.what}: ours, the whole body one region", whole, goal=case.goal),
+        partial(truth.row, f"{case.what}: ours, nothing rehearsed", unrehearsed),
+        partial(truth.row, f"{case.what}: one PCA basis in bind space, exact forces", unrehearsed, forces=exact_forces),
+        partial(truth.row, f"{case.what}: one PCA basis in the world, exact forces", pooled, forces=exact_forces),
+        partial(truth.row, f"{case.what}: basis of the neutral pose, exact forces", neutral, forces=exact_forces),
+        partial(truth.row, f"{case.what}: the paper's recipe", paper),
+        partial(truth.row, f"{case.what}: the paper's recipe, exact forces", paper, forces=exact_forces),
+        partial(
+            truth.coarse_row,
+            f"{case.what}: a coarse full mesh of equal cost",
+            ours,
+            case.project,
+            case.stages(cache),
+        ),
     ]
-    return rows, sizes
+    return rows + _compared(wanted, stage("Comparing the baselines")), sizes
 
 
 def fidelity_sweep(update: Update) -> Record:
@@ -329,9 +351,20 @@ def _swept(task: tuple[Case, str, Project, Path]) -> tuple[str, list[Row], dict[
     return label, rows, model_sizes(built.model)
 
 
-def _built(case: Case, project: Project, cache: Path) -> Built:
-    # One worker: the cases are done side by side.
-    return build_parts(case.shown, project, cache=case.stages(cache), folder=case.folder, jobs=1)
+def _compared(rows: Sequence[Callable[[], Row]], stage: AbstractContextManager[Update | None]) -> list[Row]:
+    done: list[Row] = []
+    with stage as update:
+        for row in rows:
+            done.append(row())
+            if update is not None:
+                update(len(done), len(rows))
+    return done
+
+
+def _built(case: Case, project: Project, cache: Path, stage: Stage = untold, title: str = "") -> Built:
+    with as_one(stage, title) if title else nullcontext(stage) as told:
+        # One worker: the cases are done side by side.
+        return build_parts(case.shown, project, cache=case.stages(cache), folder=case.folder, jobs=1, stage=told)
 
 
 def _rest_motions(built: Built, poses: np.ndarray, damping: Rayleigh) -> Iterator[TetMotion]:

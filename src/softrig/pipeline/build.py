@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +19,9 @@ from softrig.pipeline.posing import Posing, pose_character
 from softrig.pipeline.reduction import clip_force_errors, reduce_forces
 from softrig.pipeline.rigging import bones_of
 from softrig.pipeline.shapes import Shapes, make_shapes
+from softrig.pipeline.telling import Stage, untold
 from softrig.project import Project, paper_recipe
 from softrig.rig.character import Character
-
-Update = Callable[[int, int], None]
-Stage = Callable[[str], AbstractContextManager[Update | None]]
-"""Opens a stage by its title and gives what to tell the progress to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +71,7 @@ def build_parts(
 ) -> Built:
     """As `build`, with everything the model was made from."""
     project = _with_recipe(project or Project(), recipe)
-    stage = stage or (lambda _: nullcontext(None))
+    stage = stage or untold
     stages = StageCache(cache)
     character = prepared_character(character, project)
     with workers(jobs, cluster) as count:

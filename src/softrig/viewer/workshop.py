@@ -15,6 +15,7 @@ from softrig.errors import SoftrigError
 from softrig.models.file import load_character_model
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.pipeline.parallel import worker_count
+from softrig.pipeline.telling import COSTS as BUILD_COSTS
 from softrig.project import Project
 from softrig.viewer.decisions import captured, handle_at, pinned, with_handle, without_handle, without_pose
 from softrig.viewer.errands import Errand
@@ -22,16 +23,7 @@ from softrig.viewer.progress import Progress
 
 __all__ = ["Workshop", "captured", "handle_at", "pinned", "with_handle", "without_handle", "without_pose"]
 
-COSTS = {
-    "Reading": 3.0,
-    "Filling with tets": 3.0,
-    "Fitting the poses": 23.0,
-    "Finding shapes": 45.0,
-    "Reducing forces": 40.0,
-    "Looking along the clips": 1.0,
-    "Writing": 1.0,
-}
-"""What the stages of a build usually take, in seconds on some machine: only their proportions count."""
+COSTS = {"Reading": 3.0} | BUILD_COSTS | {"Writing": 1.0}
 CACHE = ".softrig-cache"
 
 Tell = Callable[[str, str], None]
