@@ -9,10 +9,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from pose_models_for_tests import bar_model
@@ -24,10 +26,11 @@ from softrig.bench.environments import Environment, UnavailableError, environmen
 from softrig.bench.pages import MARKED, filled, marked_records, read_records
 from softrig.bench.peers import PEERS, SCRIPTS, Peer, peer_rows
 from softrig.bench.record import Record, Row, body_sizes, model_sizes, read_record, timing_row
-from softrig.bench.run import announcement, chosen_benches, measured
+from softrig.bench.run import announcement, chosen_benches, measured, show_turned
 from softrig.bench.scaling import Axis, Made, axis_rows, measured_axis, polynomial_rows, scaling_record, slope
 from softrig.bench.sketching import drawn, solved
 from softrig.bench.speed import tet_beam
+from softrig.characters import built_in
 from softrig.cli import app
 from softrig.dynamics import Rayleigh
 from softrig.errors import InputError
@@ -435,12 +438,41 @@ def test_the_best_that_shapes_can_do():
     assert fidelity.span_error(beyond, shapes, mass) == pytest.approx(expected)
 
 
+def test_no_coarse_mesh_says_why_and_loses_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise InputError("young.npy: it was made for another mesh")
+
+    monkeypatch.setattr(fidelity, "equal_cost_body", refused)
+    truth = object.__new__(fidelity.Truth)
+    truth.damping = Rayleigh(0.0, 0.0)
+    row = truth.coarse_row("a coarse mesh", None, Project(), tmp_path)
+    assert row.ours is None
+    assert row.note == "young.npy: it was made for another mesh"
+
+
+@pytest.mark.parametrize("width", [80, 130])
+def test_many_ways_stand_whole_in_a_narrow_terminal(width: int) -> None:
+    ways = [f"our way number {k}, exact forces" for k in range(11)]
+    rows = [Row(way, "%", 10.0 + k, also={"against a converged step, %": 30.0 + k}) for k, way in enumerate(ways)]
+    rows.append(Row("a coarse mesh", "%", None, also={"a step, over ours": 2.0}, note="too coarse"))
+    console = Console(width=width, record=True, file=StringIO())
+    show_turned(console, replace(example(), rows=rows))
+    told = console.export_text()
+    assert "…" not in told, "nothing is cut off"
+    for word in ("against a converged step, %", *(str(30 + k) for k in range(11)), "a step, over ours", "too coarse"):
+        assert word in told, word
+    assert told.count("An example") == told.count("A remark.") == 1
+    assert told.count("a step, over ours") == 1, "only where there is one"
+
+
 @pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
 def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
     small = Project().changed(
         mesh={"tets": 400}, basis={"modes": 12, "regions": 2, "contact": False, "rehearsal": 0.5}, poses={"count": 2}
     )
-    case = fidelity.Case("arm", "bend", 15.0, small)
+    small = small.changed(material={"young": "young.npy"})  # a file of the project, which every build finds
+    np.save(tmp_path / "young.npy", np.full(built_in("arm").rig.vertex_count, 30e3))
+    case = fidelity.Case("arm", "bend", 15.0, small, folder=tmp_path)
     told: dict[str, list[float]] = {}
 
     @contextmanager

@@ -19,7 +19,7 @@ from softrig.bench.record import Record, Row, Sizes, model_sizes
 from softrig.characters import built_in
 from softrig.console import Update
 from softrig.dynamics import Rayleigh
-from softrig.errors import SolverError
+from softrig.errors import InputError, SolverError
 from softrig.fidelity import compare, trajectory_error
 from softrig.machine import this_machine
 from softrig.models.moving import FullSimulation
@@ -158,12 +158,15 @@ class Truth:
         """(k,) m³ of the body that is in itself at moments of the clip, displaced by `motion` (steps, n, 3)."""
         return np.array([self_overlap(self._mesh, self.rest[k] + motion[k]) for k in self._moments])
 
-    def coarse_row(self, what: str, ours: Built, project: Project, cache: Path) -> Row:
+    def coarse_row(self, what: str, ours: Built, project: Project, cache: Path, folder: Path | None = None) -> Row:
         """The full body on the finest mesh that costs no more than our step, beside the truth on the drawn surface.
 
         The meshes differ, so errors are area-weighted there; that of ours stands beside it.
         """
-        found = equal_cost_body(ours, project, damping=self.damping, cache=cache)
+        try:
+            found = equal_cost_body(ours, project, damping=self.damping, cache=cache, folder=folder)
+        except InputError as trouble:  # a map with a value a tet fits no other mesh
+            return Row(what, "%", None, note=str(trouble))
         tets, areas = len(found.body.model.tets), ours.character.areas
         also = {"tets": float(tets), "a step, over ours": found.seconds / found.budget}
         note = "" if found.is_met else f"no mesh costs so little: this, of {tets:,} tets, is the coarsest that moves"
@@ -315,6 +318,7 @@ def case_rows(case: Case, cache: Path, *, converged: bool = True, stage: Stage =
             ours,
             case.project,
             case.stages(cache),
+            case.folder,
         ),
     ]
     return rows + _compared(wanted, stage("Comparing the baselines")), sizes

@@ -18,6 +18,9 @@ from softrig.errors import InputError
 from softrig.files import write_bytes
 from softrig.machine import this_machine
 
+WAY, MARGIN = 12, 3
+"""Letters: the least width of a column in which the name of a way can be read, and what stands between columns."""
+
 
 def run_benches(
     names: Sequence[str], folder: Path, page: Path | None = None, *, long: bool = False, show: bool = True
@@ -95,15 +98,23 @@ def _page(records: Sequence[Record]) -> str:
 
 
 def show_turned(console: Console, record: Record) -> None:
-    """Print a record of one thing by several ways: a row a figure, a column a way, so that it fits a narrow page."""
-    table = Table(title=record.title, title_justify="left", caption=record.remark or None, caption_justify="left")
-    table.add_column("")
-    for row in record.rows:
-        table.add_column(row.what, justify="right")
-    table.add_row(f"error, {record.rows[0].unit}", *(number(row.ours) for row in record.rows))
-    for name in dict.fromkeys(name for row in record.rows for name in row.also):
-        table.add_row(name, *(number(row.also[name]) if name in row.also else "" for row in record.rows))
-    console.print(table)
+    """Print a record of one thing by several ways: a row a figure, a column a way, in as many tables as it takes."""
+    names = list(dict.fromkeys(name for row in record.rows for name in row.also))
+    first = max(map(len, ("error, %", *names))) + MARGIN
+    columns = max((console.width - first - 1) // (WAY + MARGIN), 1)
+    blocks = [record.rows[start : start + columns] for start in range(0, len(record.rows), columns)]
+    for index, rows in enumerate(blocks):
+        table = Table(title=record.title if index == 0 else None, title_justify="left")
+        table.add_column("", width=first - MARGIN)
+        for row in rows:
+            table.add_column(row.what, justify="right", width=WAY)
+        table.add_row(f"error, {rows[0].unit}", *(number(row.ours) for row in rows))
+        for name in names:
+            if any(name in row.also for row in rows):
+                table.add_row(name, *(number(row.also[name]) if name in row.also else "" for row in rows))
+        console.print(table)
+    if record.remark:
+        console.print(record.remark, style="dim italic", highlight=False, markup=False)
     for row in record.rows:
         if row.note:
             console.print(f"{row.what}: {row.note}")
