@@ -93,6 +93,23 @@ def test_bake_adds_a_soft_animation_within_the_printed_error(folder: Path) -> No
     assert np.linalg.norm(live.vertices - live.plain, axis=2).max() > 10.0 * printed
 
 
+def test_clips_stand_bare_or_behind_their_option(folder: Path, tmp_path: Path) -> None:
+    """Both commands take both."""
+    model, hero = str(folder / "hero.softrig"), str(folder / "hero.glb")
+    for name, words in {"bare": ["bend"], "named": ["--clip", "bend"], "both": ["bend", "--clip", "shake"]}.items():
+        run("bake", model, *words, "-o", str(tmp_path / name), "--format", ".npz", "--fps", "10")
+    written = {path.name: sorted(file.stem for file in path.iterdir()) for path in tmp_path.iterdir()}
+    assert written == {"bare": ["bend"], "named": ["bend"], "both": ["bend", "shake"]}
+    with pytest.raises(InputError, match="no clip 'fly'"):
+        run("compare", hero, "--clip", "fly")
+    with pytest.raises(InputError, match="no clip 'fly'"):
+        run("compare", hero, str(folder / "hero.toml"), "--clip", "fly")
+    with pytest.raises(InputError, match="one clip at a time: 'bend' or 'fly'"):
+        run("compare", hero, "bend", "--clip", "fly")
+    with pytest.raises(InputError, match="in which clip to compare; 'hero' has: 'bend', 'shake'"):
+        run("compare", hero)
+
+
 def test_all_clips_go_into_a_folder(folder: Path) -> None:
     run("bake", str(folder / "hero.softrig"), "-o", str(folder / "all"), "--format", ".npz", "--fps", "30")
     assert sorted(path.name for path in (folder / "all").iterdir()) == ["bend.npz", "shake.npz"]

@@ -347,7 +347,8 @@ def _require_softrig(target: Path) -> None:
 def bake(
     model: Annotated[Path, typer.Argument(help="A model (.softrig).")],
     output: Annotated[Path, typer.Option("--output", "-o", help="A file, or a folder for several clips.")],
-    clip: Annotated[list[str] | None, typer.Option(help="Clips by name, or all.")] = None,
+    clips: Annotated[list[str] | None, typer.Argument(help="Clips by name; all by default.")] = None,
+    clip: Annotated[list[str] | None, typer.Option(help="The same, once for each clip.")] = None,
     character: Annotated[Path | None, typer.Option(help="The character file; default: the one beside MODEL.")] = None,
     ending: Annotated[str, typer.Option("--format", help="What to write into a folder.")] = ".glb",
     fps: Annotated[float, typer.Option(help="Frames a second.", min=1.0, max=1000.0)] = 60.0,
@@ -373,8 +374,9 @@ def bake(
             source = model_character(loaded, model, character, Path(folder))
         with work.stage("Simulating and writing") as update:
             options = GlbOptions(per_frame=per_frame, quantise=quantise, normals=normals)
+            wanted = list(dict.fromkeys([*(clips or []), *(clip or [])]))
             results = bake_clips(
-                loaded, source, clip or [], output, ending=ending, fps=fps, loop=loop, options=options, progress=update
+                loaded, source, wanted, output, ending=ending, fps=fps, loop=loop, options=options, progress=update
             )
     for result in results:
         if result.done is None:
@@ -430,8 +432,9 @@ def view(
 @app.command()
 def compare(
     file: Annotated[str, typer.Argument(help="A character file, or the name of a built-in character.")],
-    clip: Annotated[str, typer.Argument(help="The clip to compare in.")],
+    clip: Annotated[str | None, typer.Argument(help="The clip to compare in.", show_default=False)] = None,
     project: Annotated[Path | None, typer.Argument(help="Project file (.toml); FILE's own, if there is one.")] = None,
+    named: Annotated[str | None, typer.Option("--clip", help="The clip, instead of CLIP.")] = None,
     seen: Annotated[bool, typer.Option("--seen", help="The build sees the clip; by default it is left out.")] = False,
     baselines: Annotated[
         bool, typer.Option("--baselines", help="The paper's recipe and simpler models, too: five more builds.")
@@ -448,13 +451,22 @@ def compare(
     from softrig.bench.fidelity import compare_clip
     from softrig.bench.run import show_turned
     from softrig.console import stages
+    from softrig.errors import InputError
     from softrig.pipeline.sources import named_character
 
+    if named is not None:
+        # What stands bare is the project file then.
+        if clip is not None and (project is not None or not clip.lower().endswith(".toml")):
+            raise InputError(f"one clip at a time: '{clip}' or '{named}'")
+        clip, project = named, Path(clip) if clip is not None else project
     path = Path(file)
     decided, chosen = _decisions(path, project, scale=scale, tets=tets)
     with stages() as work:
         with work.stage("Reading"):
             character = named_character(file, scale=decided.scale)
+        if clip is None:
+            there = ", ".join(f"'{own.name}'" for own in character.clips) or "none"
+            raise InputError(f"say in which clip to compare; '{character.name}' has: {there}")
         record = compare_clip(
             character,
             clip,
