@@ -318,6 +318,9 @@ def test_a_thin_bone_is_named():
     lattice, notices = meshed(soup, 3000, bones=bones)
     assert lattice.quality.thin_bones.tolist() == [1]
     assert any("bones in parts under two cells thick [index 1]" in text for text in notices)
+    _, notices = meshed(soup, 3000, bones=bones, bone_names=["spine", "tail"])
+    assert any("bones in parts under two cells thick: 'tail'" in text for text in notices)
+    assert not any("index" in text for text in notices if "bones" in text)
 
 
 def lattice_pair(shared: int) -> tuple[np.ndarray, np.ndarray]:

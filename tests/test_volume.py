@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from characters_for_tests import limb
 from softrig.characters import built_in
 from softrig.cli import app
 from softrig.errors import EmptyMeshError, Notice
@@ -31,6 +32,12 @@ def test_the_tets_carry_the_surface_and_have_its_mass(letter):
     true = lattice.density_factor * lattice.mesh.volumes.sum()
     assert true == pytest.approx(lattice.quality.surface_volume, rel=1e-9)
     assert dict(quality_lines(volume))["parts"] == "1"
+
+
+@pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # all of it is thin
+def test_bones_are_told_by_the_names_of_their_joints():
+    with pytest.warns(Notice, match="bones in parts under two cells thick: 'upper', 'lower'"):
+        character_volume(limb(), tets=100)
 
 
 def test_a_character_without_soft_parts_is_refused(letter):

@@ -56,8 +56,15 @@ def character_volume(
     place = np.full(len(weld.representative), -1, np.int64)
     place[used] = np.arange(len(used))
     vertices = weld.merged(character.rest_positions)[used]
-    bones = np.array([[bone.head, bone.tail] for bone in character.bones()]).reshape(-1, 2, 3)
-    lattice = MESHERS[mesher](vertices, place[triangles], tets=tets, bones=bones, progress=progress)
+    bones = character.bones()
+    lattice = MESHERS[mesher](
+        vertices,
+        place[triangles],
+        tets=tets,
+        bones=np.array([[bone.head, bone.tail] for bone in bones]).reshape(-1, 2, 3),
+        bone_names=[bone.name for bone in bones],
+        progress=progress,
+    )
     return CharacterVolume(lattice, vertices, place[triangles], place[weld.unique_of_vertex])
 
 

@@ -5,7 +5,7 @@ soup → signed distance → spacing for the wanted count → stuffed lattice �
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,9 @@ FEWEST_TETS, MOST_TETS = 50, 1 << 20
 
 REACHES = (0.7, 0.9)
 """b: how far a thin part is grown, in spacings; the second is tried where the first leaves hinges or breaks."""
+
+MOST_NAMES = 8
+"""Bones that a notice calls by name; of more it tells the number."""
 
 TOLERANCE = 0.1
 """A count further from the target than this draws a notice."""
@@ -58,15 +61,17 @@ def tet_mesh(
     *,
     tets: int = 16000,
     bones: np.ndarray | None = None,
+    bone_names: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> LatticeMesh:
     """Fill a triangle soup with about `tets` well-shaped tets.
 
     `vertices` (n, 3) in metres, `triangles` (m, 3). The soup may be open, doubled, crossing, inside
     out or a mere sheet; inside is where it winds around by more than half a turn. Around `bones`
-    (b, 2, 3), head and tail in metres, thin parts are kept whole. The count is met within 10 % or a
-    notice says why not; further notices name thin and fused places and parts that do not hang
-    together. `progress(done, total)` counts lattices tried.
+    (b, 2, 3), head and tail in metres, thin parts are kept whole; notices call them by their
+    `bone_names`. The count is met within 10 % or a notice says why not; further notices
+    name thin and fused places and parts that do not hang together. `progress(done, total)` counts
+    lattices tried.
     """
     if not FEWEST_TETS <= tets <= MOST_TETS:
         raise InputError(f"tets must be within {FEWEST_TETS} and {MOST_TETS}, not {tets}")
@@ -77,7 +82,7 @@ def tet_mesh(
     mesh = VolumeMesh.build(field.metres(mended.vertices), mended.tets.astype(np.int32))
     embedding = embed_points(mesh, np.asarray(vertices, np.float64))
     quality = _quality(field, body, mended, mesh, embedding, segments)
-    _tell(quality, tets, mended)
+    _tell(quality, tets, mended, bone_names)
     factor = 1.0
     if quality.surface_volume > 0.01 * quality.mesh_volume:
         factor = quality.surface_volume / quality.mesh_volume
@@ -218,7 +223,7 @@ def _surface_volume(field: SurfaceField, mended: Mended) -> float:
     return float(tet_volumes(mended.vertices, mended.tets) @ share)
 
 
-def _tell(quality: MeshQuality, target: int, mended: Mended) -> None:
+def _tell(quality: MeshQuality, target: int, mended: Mended, bone_names: Sequence[str] = ()) -> None:
     """Notices about everything a user should know before trusting the mesh."""
     if abs(quality.tets / target - 1.0) > TOLERANCE:
         notice(f"{quality.tets} tets instead of {target}: no lattice spacing comes closer on this surface")
@@ -240,7 +245,13 @@ def _tell(quality: MeshQuality, target: int, mended: Mended) -> None:
     if quality.thin_share > 0.01:
         share, places = f"{100 * quality.thin_share:.0f} %", _listed(quality.thin_places)
         notice(f"{share} of the surface is under two cells thick, at {len(quality.thin_places)} places: {places}")
-    if quality.thin_bones.size:
+    if quality.thin_bones.size and len(bone_names) > quality.thin_bones.max():
+        # A joint with several children is several bones of one name.
+        names = list(dict.fromkeys(bone_names[index] for index in quality.thin_bones))
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        told = ", ".join(f"'{name}'" for name in names[:MOST_NAMES])
+        notice(f"bones in parts under two cells thick: {told}{more}")
+    elif quality.thin_bones.size:
         notice("bones in parts under two cells thick", quality.thin_bones)
 
 

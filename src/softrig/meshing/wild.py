@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +65,7 @@ def wild_tet_mesh(
     tets: int = 16000,
     edge_length: float | None = None,
     bones: np.ndarray | None = None,
+    bone_names: Sequence[str] = (),
     seconds: float = SECONDS,
     progress: Callable[[int, int], None] | None = None,
 ) -> LatticeMesh:
@@ -73,8 +74,9 @@ def wild_tet_mesh(
     `vertices` (n, 3) in metres, `triangles` (m, 3); the soup may be open or crossing. The boundary of the tets stays
     within a tenth of the edge length of the surface, where `tet_mesh` grows it. fTetWild knows no count: it
     is run up to four times, and a notice says how far from `tets` the best came. `bones` (b, 2, 3) are only
-    reported on. After `seconds` the best so far counts, or a `WildMeshError` is raised. The result is that of
-    `tet_mesh`; its `spacing` is the edge length asked of fTetWild. `progress(done, total)` counts passes.
+    reported on, by their `bone_names`. After `seconds` the best so far counts, or a `WildMeshError` is raised. The
+    result is that of `tet_mesh`; its `spacing` is the edge length asked of fTetWild. `progress(done, total)` counts
+    passes.
     """
     if not FEWEST_TETS <= tets <= MOST_TETS:
         raise InputError(f"tets must be within {FEWEST_TETS} and {MOST_TETS}, not {tets}")
@@ -94,17 +96,19 @@ def wild_tet_mesh(
         found = wild.run(edge_length / field.scale)
     if progress:
         progress(MOST_PASSES, MOST_PASSES)
-    return _finished(field, found, np.asarray(vertices, np.float64), segments)
+    return _finished(field, found, np.asarray(vertices, np.float64), segments, bone_names)
 
 
-def _finished(field: SurfaceField, found: _Tets, vertices: np.ndarray, segments: np.ndarray) -> LatticeMesh:
+def _finished(
+    field: SurfaceField, found: _Tets, vertices: np.ndarray, segments: np.ndarray, bone_names: Sequence[str]
+) -> LatticeMesh:
     h = found.edge_length
     mended = mend(found.places, found.tets, crumb=0.1 * h**3)
     mesh = VolumeMesh.build(field.metres(mended.vertices), mended.tets.astype(np.int32))
     embedding = embed_points(mesh, vertices)
     body = StuffedBody(found.places, found.tets, h, sample_surface(field, h))
     quality = _quality(field, body, mended, mesh, embedding, segments)
-    _tell(quality, quality.tets, mended)
+    _tell(quality, quality.tets, mended, bone_names)
     factor = quality.surface_volume / quality.mesh_volume if quality.surface_volume > 0.0 else 1.0
     return LatticeMesh(mesh, quality, embedding, factor, h * field.scale)
 
