@@ -1,5 +1,7 @@
 """What `softrig info` says of characters and models."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -11,7 +13,7 @@ from softrig.bases.modes import linear_modes
 from softrig.bodies.closedness import closedness
 from softrig.cli import app
 from softrig.forces.polynomial import reduce_body
-from softrig.inspection import inspect_file, inspect_soft_character, readable_endings
+from softrig.inspection import inspect_file, inspect_soft_character, readable_endings, soft_problems
 from softrig.models.file import save_model
 from softrig.rig.roles import ROLES
 
@@ -87,6 +89,19 @@ def test_parts_that_repeat_are_one_row_with_their_count(tmp_path):
 def test_corrections_are_named(tmp_path):
     path = everything().save(tmp_path / "everything.glb")
     assert dict(inspect_file(path).facts)["corrections"] == "bulge, far"
+
+
+@pytest.mark.parametrize(("size", "scale", "proposed"), [(176.0, 1.0, "0.01"), (1.76, 0.01, None), (0.02, 0.01, "1")])
+def test_a_model_of_another_unit_says_what_to_type(size, scale, proposed):
+    model = replace(bar_model(), size=size, notes={"project": {"scale": scale}})
+    told = [problem for problem in soft_problems(model) if "corner to corner" in problem]
+    if proposed is None:
+        assert told == []
+    else:
+        (line,) = told
+        assert f"{size:g} m" in line
+        assert f"--scale {proposed}," in line
+        assert f"scale = {proposed} at the top" in line
 
 
 def test_a_soft_character_is_described_with_its_poses():

@@ -11,6 +11,7 @@ import numpy as np
 from softrig.bodies.closedness import Closedness, closedness
 from softrig.errors import InputError
 from softrig.io.characters import LOADERS, load_character
+from softrig.io.gltf import likelier_scale
 from softrig.models.file import load_model
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.models.pose_space_file import tensors_of
@@ -212,6 +213,13 @@ def _region_rows(model: PoseSpaceModel) -> Table:
 def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
     """What a user should know before trusting the model."""
     problems = []
+    proposed = likelier_scale(model.size, float(model.notes.get("project", {}).get("scale", 1.0)))
+    if proposed is not None:
+        problems.append(
+            f"the character is {model.size:.3g} m from corner to corner, and moves like a thing of that size; if its "
+            f"unit is not the metre, build again with --scale {proposed:g}, or write scale = {proposed:g} at the top "
+            "of the project file"
+        )
     for name, fit in zip(model.poses.names, model.notes.get("fit", []), strict=False):
         if fit.get("inverted"):
             problems.append(f"pose '{name}': {fit['inverted']:.0f} tets are inside out; choose a milder pose")

@@ -344,13 +344,19 @@ def _whole_maps(parts: tuple[Part, ...], count: int, budget: MemoryBudget) -> di
 
 def _check_size(character: Character, scale: float) -> None:
     size = float(np.linalg.norm(np.ptp(character.rest_positions, axis=0)))
-    if SMALLEST <= size <= LARGEST:
-        return
     if not (0.0 < size < np.inf):
         notice(f"{character.source}: all vertices are at one place, or too far apart to measure")
         return
-    proposed = scale * 10.0 ** -round(np.log10(size))
-    notice(
-        f"{character.source}: the character is {size:.3g} m from corner to corner; "
-        f"if its unit is not the metre, give a scale, for example --scale {proposed:g}, in Python scale={proposed:g}"
-    )
+    proposed = likelier_scale(size, scale)
+    if proposed is not None:
+        notice(
+            f"{character.source}: the character is {size:.3g} m from corner to corner; if its unit is not the metre, "
+            f"give a scale, for example --scale {proposed:g}, in Python scale={proposed:g}"
+        )
+
+
+def likelier_scale(size: float, scale: float) -> float | None:
+    """Metres per unit to propose for a character that is `size` metres at `scale`; None where that is plausible."""
+    if SMALLEST <= size <= LARGEST or not 0.0 < size < np.inf:
+        return None
+    return float(scale * 10.0 ** -round(np.log10(size)))
