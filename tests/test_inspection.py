@@ -7,13 +7,17 @@ import pytest
 from typer.testing import CliRunner
 
 from bodies_for_tests import beam
+from characters_for_tests import limb
 from gltf_files_for_tests import everything, plain_tetrahedron
 from pose_models_for_tests import bar_model
 from softrig.bases.modes import linear_modes
 from softrig.bodies.closedness import closedness
 from softrig.cli import app
+from softrig.conversion import GlbOptions, write_motion
 from softrig.forces.polynomial import reduce_body
 from softrig.inspection import inspect_file, inspect_soft_character, readable_endings, soft_problems
+from softrig.io.characters import load_character
+from softrig.io.glb_writer import write_character_glb
 from softrig.models.file import save_model
 from softrig.rig.roles import ROLES
 
@@ -84,6 +88,22 @@ def test_parts_that_repeat_are_one_row_with_their_count(tmp_path):
     assert "#2" not in shown
     assert found.legend in shown
     assert all(role in found.legend for role in ROLES)
+
+
+def test_morphs_are_no_painted_maps_and_baked_ones_are_counted(tmp_path):
+    character = limb()
+    write_character_glb(character, tmp_path / "limb.glb")
+    plain = load_character(tmp_path / "limb.glb")
+    times, poses = plain.clip("bend").resample(5.0)
+    wobble = np.random.default_rng(1).normal(size=(len(times), plain.rig.vertex_count, 3))
+    motion = np.stack([plain.rig.positions(pose) for pose in poses]) + 0.01 * wobble
+    options = GlbOptions(per_frame=True)
+    write_motion(plain, "bend", times, motion, tmp_path / "baked.glb", name="bend.soft", options=options)
+    facts = dict(inspect_file(tmp_path / "baked.glb").facts)
+    assert facts["painted maps"] == "_softness"
+    assert facts["morphs"] == f"smile, bend.soft × {len(times)} (each serves as a map, too)"
+    none = dict(inspect_file(plain_tetrahedron().save(tmp_path / "plain.glb")).facts)
+    assert none["painted maps"] == none["morphs"] == "none"
 
 
 def test_corrections_are_named(tmp_path):

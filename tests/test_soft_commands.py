@@ -82,6 +82,8 @@ def test_info_tells_a_row_of_table_3(folder: Path) -> None:
 def test_bake_adds_a_soft_animation_within_the_printed_error(folder: Path) -> None:
     told = run("bake", str(folder / "hero.softrig"), "--clip", "bend", "-o", str(folder / "bend.glb"), "--fps", "30")
     assert "bend.glb" in told
+    written, source = (folder / "bend.glb").stat().st_size, (folder / "hero.glb").stat().st_size
+    assert f"; {written / 1e3:,.0f} kB, of which {(written - source) / 1e3:,.0f} are new" in told
     baked = load_character(folder / "bend.glb")
     model = load_character_model(folder / "hero.softrig")
     live = model_simulation(model, fps=30.0).bake(model.clips[0], 30.0, plain=True)
@@ -111,7 +113,8 @@ def test_clips_stand_bare_or_behind_their_option(folder: Path, tmp_path: Path) -
 
 
 def test_all_clips_go_into_a_folder(folder: Path) -> None:
-    run("bake", str(folder / "hero.softrig"), "-o", str(folder / "all"), "--format", ".npz", "--fps", "30")
+    told = run("bake", str(folder / "hero.softrig"), "-o", str(folder / "all"), "--format", ".npz", "--fps", "30")
+    assert f"exact; {(folder / 'all' / 'bend.npz').stat().st_size / 1e3:,.0f} kB\n" in told
     assert sorted(path.name for path in (folder / "all").iterdir()) == ["bend.npz", "shake.npz"]
 
 

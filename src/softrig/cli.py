@@ -186,8 +186,10 @@ def convert(
         with work.stage("Converting") as update:
             options = GlbOptions(per_frame=per_frame, quantise=quantise, normals=normals)
             done = convert_clip(character, clip, output, fps=fps, options=options, progress=update)
-    size = f"{done.bytes_added / 1e3:,.1f} kB"
-    typer.echo(f"{output.parent}: {done.what}, {done.frames} frames, {1e3 * done.error:.2g} mm off the clip, {size}")
+    typer.echo(
+        f"{output.parent}: {done.what}, {done.frames} frames, {1e3 * done.error:.2g} mm off the clip; "
+        f"{done.size_words()}"
+    )
 
 
 @app.command()
@@ -384,7 +386,7 @@ def bake(
             continue
         told = f"{result.done.frames} frames, flesh up to {1e3 * result.largest_offset:.0f} mm from plain skinning"
         lost = f"{1e3 * result.done.error:.2g} mm off the simulation" if result.done.error else "exact"
-        typer.echo(f"  {result.clip:<16} {result.path}: {told}; {lost}, {result.done.bytes_added / 1e3:,.0f} kB")
+        typer.echo(f"  {result.clip:<16} {result.path}: {told}; {lost}; {result.done.size_words()}")
     if any(result.done is None for result in results):
         raise typer.Exit(1)
 

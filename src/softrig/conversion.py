@@ -44,6 +44,15 @@ class Conversion:
     """Largest distance between what the file shows and the clip, metres."""
     bytes_added: int
     """Beyond the input, of a GLB; else the size of the file."""
+    bytes_written: int
+    """The size of the file, or of all files of a sequence."""
+
+    def size_words(self) -> str:
+        """How large it is, and how much of that is new where it is the input with something added."""
+        size = f"{self.bytes_written / 1e3:,.0f} kB"
+        if self.bytes_added == self.bytes_written:
+            return size
+        return f"{size}, of which {self.bytes_added / 1e3:,.0f} are new"
 
 
 def convert_clip(
@@ -95,14 +104,15 @@ def write_motion(
     if ending == ".obj":
         written = caches.write_obj_sequence(output.parent, output.stem, cache)
         size = sum(path.stat().st_size for path in written)
-        return Conversion(len(times), f"{written[0].name} to {written[-1].name}", 0.0, size)
+        return Conversion(len(times), f"{written[0].name} to {written[-1].name}", 0.0, size, size)
     if ending in USD_ENDINGS:
         usd.write_usd(output, cache, name="character", colours=character.colours)
     elif ending == ".abc":
         blender_files.write_alembic(output, cache, colours=character.colours)
     else:
         {".pc2": caches.write_pc2, ".mdd": caches.write_mdd, ".npz": caches.write_npz}[ending](output, cache)
-    return Conversion(len(times), output.name, 0.0, output.stat().st_size)
+    size = output.stat().st_size
+    return Conversion(len(times), output.name, 0.0, size, size)
 
 
 def check_output(output: Path, source: Path | None) -> str:
@@ -138,4 +148,4 @@ def _baked(
         source, character, clip, times, positions.astype(np.float64), name=name, **asdict(options)
     )
     write_bytes(output, content)
-    return Conversion(len(times), f"animation {report.animation!r}", report.error, report.bytes_added)
+    return Conversion(len(times), f"animation {report.animation!r}", report.error, report.bytes_added, len(content))

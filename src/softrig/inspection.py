@@ -23,6 +23,8 @@ MODEL_ENDING = ".softrig"
 LEGEND = "role: soft is simulated, rigid keeps its shape, follows moves along; tracks: animated channels"
 """What the columns of a character's tables mean."""
 
+WEIGHT = ".weight"
+"""How the parameter of a morph ends."""
 STIFF = 0.9
 """A basis that takes up less than this share of the rig's loads moves too stiffly."""
 
@@ -77,7 +79,8 @@ def inspect_character(character: Character) -> Inspection:
         ("joints", "none" if skin is None else f"{len(skin.bones):,}"),
         ("influences a vertex", "none" if skin is None else f"at most {skin.binding.influences}"),
         ("rig parameters", f"{len(character.rig.parameters.names):,}"),
-        ("painted maps", ", ".join(sorted(character.maps)) or "none"),
+        ("painted maps", ", ".join(_painted(character)) or "none"),
+        ("morphs", _morph_words(character)),
         ("corrections", ", ".join(correction.name for correction in character.corrections) or "none"),
     ]
     parts = _grouped([_part_row(character, index) for index in range(len(character.parts))])
@@ -87,6 +90,26 @@ def inspect_character(character: Character) -> Inspection:
         tables.append(("Clips", ("name", "length", "tracks"), clips))
     problems = _problems(character, whole)
     return Inspection(f"{character.name} (character)", tuple(facts), tuple(tables), tuple(problems), LEGEND)
+
+
+def _morphs(character: Character) -> list[str]:
+    return [name.removesuffix(WEIGHT) for name in character.rig.parameters.names if name.endswith(WEIGHT)]
+
+
+def _painted(character: Character) -> list[str]:
+    """Maps that are no morphs. Where meshes share a morph's name, its parameters have the mesh's name before it."""
+    morphs = {part for name in _morphs(character) for part in (name, name.partition(".")[2])}
+    return sorted(name for name in character.maps if name not in morphs)
+
+
+def _morph_words(character: Character) -> str:
+    """Their names; those that a bake has numbered as one, with their count."""
+    counts: dict[str, int] = {}
+    for name in _morphs(character):
+        stem = re.sub(r"\.\d+$", "", name)
+        counts[stem] = counts.get(stem, 0) + 1
+    names = ", ".join(name if n == 1 else f"{name} × {n}" for name, n in counts.items())
+    return f"{names} (each serves as a map, too)" if names else "none"
 
 
 def _part_row(character: Character, index: int) -> tuple[str, ...]:
