@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from characters_for_tests import limb
 from softrig.cli import app
+from softrig.console import duration
 from softrig.errors import InputError, SoftrigError
 from softrig.io.characters import load_character
 from softrig.io.glb_writer import write_character_glb
@@ -50,8 +52,17 @@ def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("hero")
     write_character_glb(limb(), folder / "hero.glb")
     (folder / "hero.toml").write_text(PROJECT, encoding="utf-8")
-    run("build", str(folder / "hero.glb"), "--jobs", "1")
+    start = time.perf_counter()
+    told = run("build", str(folder / "hero.glb"), "--jobs", "1")
+    took = re.search(r"It took (?:(\d+) min )?(\d+) s, loading and compiling included", told)
+    assert took is not None
+    # All of the command's time, which stages that are not shown would lack.
+    assert abs(60 * int(took[1] or 0) + int(took[2]) - (time.perf_counter() - start)) < 2.0
     return folder
+
+
+def test_durations_in_words() -> None:
+    assert [duration(seconds) for seconds in (0.2, 48.4, 59.6, 125.0)] == ["0 s", "48 s", "1 min 0 s", "2 min 5 s"]
 
 
 def test_build_takes_the_project_file_beside_the_character(folder: Path) -> None:

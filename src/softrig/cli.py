@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
@@ -280,7 +281,8 @@ def build(
     ] = None,
 ) -> None:
     """Build the soft model of a character: meshes, poses, shapes, forces. A killed build goes on where it stopped."""
-    from softrig.console import stages
+    start = time.perf_counter()  # before the imports, of which some compile
+    from softrig.console import duration, stages
     from softrig.models.file import save_model
     from softrig.pipeline.build import build as build_model
     from softrig.pipeline.sources import named_character
@@ -311,6 +313,7 @@ def build(
             save_model(model, target)
     _tell_model(model)
     typer.echo(f"  {target}")
+    typer.echo(f"It took {duration(time.perf_counter() - start)}, loading and compiling included.", err=True)
 
 
 def _decisions(

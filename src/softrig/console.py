@@ -43,6 +43,12 @@ class Stages:
         self._progress.update(task, completed=total, total=total)
 
 
+def duration(seconds: float) -> str:
+    """Seconds, and minutes where there are some: "48 s", "2 min 5 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 @contextmanager
 def stages(console: Console | None = None) -> Iterator[Stages]:
     """Show stages on the terminal (on standard error, so that output can be piped)."""
