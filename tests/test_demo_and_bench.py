@@ -114,6 +114,11 @@ def test_the_character_demo_builds_bakes_and_shows(tmp_path: Path) -> None:
         "arm-soft.gif",
         "arm-report.html",
     ]
+    with Image.open(tmp_path / "arm-sheet.png") as sheet:
+        foot = np.asarray(sheet.convert("RGB"))[-40:]
+    # The scale stands below the pictures, on white.
+    assert (foot[:, :100] == 255).all()
+    assert (foot[:, foot.shape[1] // 2] < 255).any()
     page = (tmp_path / "arm-report.html").read_text(encoding="utf-8")
     assert page.index("<img") < page.index("<table")
     assert 1e-3 < demo.largest_offset < 0.2

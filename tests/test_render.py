@@ -21,6 +21,7 @@ from softrig.render import (
     Light,
     Mesh,
     Series,
+    beneath,
     colour_bar,
     diverging,
     label,
@@ -333,6 +334,17 @@ def test_strip_places_frames_and_writes_captions() -> None:
     assert strip(frames(4), columns=2, gap=0).shape == (48, 64, 3)
     with pytest.raises(InputError):
         strip(frames(3), ["one"])
+
+
+def test_what_stands_beneath_covers_nothing() -> None:
+    (picture,), bar = frames(1), np.full((6, 10, 3), 7, np.uint8)
+    image = beneath(picture, bar, gap=4)
+    assert image.shape == (24 + 6 + 8, 32, 3)
+    assert np.array_equal(image[:24], picture)
+    assert np.array_equal(image[28:34, 11:21], bar)
+    assert (image[24:, :11] == 255).all()
+    with pytest.raises(InputError, match="wider"):
+        beneath(bar, picture)
 
 
 def test_label_and_colour_bar_draw_ink() -> None:

@@ -25,7 +25,19 @@ from softrig.pipeline.build import build
 from softrig.pipeline.parallel import worker_count
 from softrig.pipeline.timing import step_times
 from softrig.project import Project
-from softrig.render import Camera, Ground, Mesh, Series, colour_bar, label, line_plot, render, sequential, strip
+from softrig.render import (
+    Camera,
+    Ground,
+    Mesh,
+    Series,
+    beneath,
+    colour_bar,
+    label,
+    line_plot,
+    render,
+    sequential,
+    strip,
+)
 from softrig.report import Report
 from softrig.rig.character import Character
 from softrig.simulation import Bake
@@ -155,14 +167,12 @@ def _sheet(paint: _Painter, shown: Bake, offsets: np.ndarray, frames: int, updat
         pictures.append(paint.plain(shown.vertices[i]))
         captions.append("soft")
     for i in chosen:
-        image = paint.offset(shown.vertices[i], offsets[i])
-        bar = paint.bar()
-        image[-bar.shape[0] - 8 : -8, 8 : 8 + bar.shape[1]] = bar
-        pictures.append(image)
+        pictures.append(paint.offset(shown.vertices[i], offsets[i]))
         captions.append(f"up to {1e3 * offsets[i].max():.0f} mm")
     if callable(update):
         update(1, 2)
-    return strip(pictures, captions, columns=len(chosen))
+    # One scale for all of the last row, and nothing of the body behind it.
+    return beneath(strip(pictures, captions, columns=len(chosen)), paint.bar())
 
 
 def telling_frames(sizes: np.ndarray, count: int) -> list[int]:

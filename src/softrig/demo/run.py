@@ -19,7 +19,19 @@ from softrig.machine import Timing, this_machine, timed
 from softrig.models.file import load_reduced_body, save_model
 from softrig.models.reduced import ReducedBody
 from softrig.models.reduced_simulation import ReducedSimulation
-from softrig.render import Camera, Ground, Mesh, Series, colour_bar, label, line_plot, render, sequential, strip
+from softrig.render import (
+    Camera,
+    Ground,
+    Mesh,
+    Series,
+    beneath,
+    colour_bar,
+    label,
+    line_plot,
+    render,
+    sequential,
+    strip,
+)
 from softrig.report import Report
 
 UP = (0.0, 0.0, 1.0)
@@ -167,9 +179,7 @@ def _coloured(model: ReducedBody, crate: Crate, coordinates: np.ndarray) -> np.n
     most = np.ceil(20.0 * float(distance.max())) / 20.0
     mesh = Mesh(positions, model.surface_triangles, sequential(distance, low=0.0, high=most))
     image = _shot([mesh], _camera(model, crate), model)
-    bar = colour_bar(sequential, 0.0, 100.0 * most, "cm")
-    image[-bar.shape[0] - 12 : -12, 12 : 12 + bar.shape[1]] = bar
-    return image
+    return beneath(image, colour_bar(sequential, 0.0, 100.0 * most, "cm"))
 
 
 def _report(

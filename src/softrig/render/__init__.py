@@ -1,7 +1,7 @@
 """Pictures of meshes without a display: a small rasteriser, colour maps, strips and plots."""
 
 from softrig.render.colour import diverging, luminance, sequential
-from softrig.render.compose import colour_bar, label, strip
+from softrig.render.compose import beneath, colour_bar, label, strip
 from softrig.render.picture import render
 from softrig.render.plot import Series, line_plot
 from softrig.render.scene import Background, Camera, Ground, Light, Mesh
@@ -13,6 +13,7 @@ __all__ = [
     "Light",
     "Mesh",
     "Series",
+    "beneath",
     "colour_bar",
     "diverging",
     "label",

@@ -74,6 +74,18 @@ def strip(
     return np.asarray(canvas)
 
 
+def beneath(image: np.ndarray, foot: np.ndarray, *, gap: int = 12) -> np.ndarray:
+    """The (h, w, 3) picture with a smaller one, such as a colour bar, in the middle below it, on white."""
+    if foot.shape[1] > image.shape[1]:
+        raise InputError(f"beneath: {foot.shape[1]} pixels are wider than the picture's {image.shape[1]}")
+    height, width = image.shape[:2]
+    canvas = np.full((height + foot.shape[0] + 2 * gap, width, 3), PAPER, np.uint8)
+    canvas[:height] = image
+    left = (width - foot.shape[1]) // 2
+    canvas[height + gap : -gap, left : left + foot.shape[1]] = foot
+    return canvas
+
+
 def colour_bar(
     colour_map: Callable[[np.ndarray], np.ndarray],
     low: float,
