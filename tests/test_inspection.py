@@ -19,6 +19,7 @@ from softrig.inspection import inspect_file, inspect_soft_character, readable_en
 from softrig.io.characters import load_character
 from softrig.io.glb_writer import write_character_glb
 from softrig.models.file import save_model
+from softrig.project import Project, load_project
 from softrig.rig.roles import ROLES
 
 TETRAHEDRON = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
@@ -122,6 +123,25 @@ def test_a_model_of_another_unit_says_what_to_type(size, scale, proposed):
         assert f"{size:g} m" in line
         assert f"--scale {proposed}," in line
         assert f"scale = {proposed} at the top" in line
+
+
+def test_what_is_worth_a_pose_says_what_to_type(tmp_path):
+    suggested = [{"name": name, "reason": "bases differ"} for name in ('clip "one" @ 0.43 s', "between rest and bent")]
+    given = [{"parameters": {"lower.rotation.z": 0.7}, "name": "bent"}]
+    clip = replace(bar_model().clips[0], name='clip "one"')
+    notes = {"suggested poses": suggested, "project": {"mesh": {"tets": 700}, "poses": {"given": given}}}
+    *_, told = soft_problems(replace(bar_model(), clips=(clip,), notes=notes))
+    lines = told.partition(":\n")[2]
+    (tmp_path / "hero.toml").write_text(lines, encoding="utf-8")
+    poses = load_project(tmp_path / "hero.toml").poses
+    assert poses.count == Project().poses.count + 1
+    assert [(pose.name, pose.clip, pose.time) for pose in poses.given] == [
+        ("bent", None, 0.0),
+        (None, 'clip "one"', 0.43),
+    ]
+    assert "tets" not in lines
+    nowhere = soft_problems(replace(bar_model(), notes={"suggested poses": suggested[1:]}))
+    assert not any("project file" in problem for problem in nowhere), "no clip passes there: nothing to type"
 
 
 def test_a_soft_character_is_described_with_its_poses():

@@ -50,6 +50,9 @@ handles = [{ name = "head", bone = "Head" }, { name = "belly", point = [0.0, 1.0
 def test_only_differences_are_written() -> None:
     assert project_toml(Project()).strip() == ""
     assert project_toml(Project().changed(basis={"modes": 50})) == "[basis]\nmodes = 50\n"
+    given = Project().changed(poses={"given": [{"clip": "a", "time": 0.5}, {"clip": "b"}]})
+    lines = ["[poses]", "given = [", '  { clip = "a", time = 0.5 },', '  { clip = "b" },', "]"]
+    assert project_toml(given).splitlines() == lines, "a line each, so that people can read and copy them"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from softrig.models.file import load_model
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.models.pose_space_file import tensors_of
 from softrig.models.reduced import ReducedBody
+from softrig.project import Project, project_toml
 from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
 
@@ -248,6 +249,10 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
             problems.append(f"pose '{name}': {fit['inverted']:.0f} tets are inside out; choose a milder pose")
     suggested = model.notes.get("suggested poses", [])
     problems += [f"worth a pose: {pose['name']} ({pose['reason']})" for pose in suggested]
+    if lines := _lines_for_poses(model, [pose["name"] for pose in suggested]):
+        problems.append(
+            f"to add what is worth a pose, let [poses] in the project file be this, and build again:\n{lines}"
+        )
     learned = model.notes.get("stiffness map", {"kept": True})
     if not learned["kept"]:
         problems.append(
@@ -263,6 +268,20 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
             f"could do to the flesh{rehearsed}; more modes help"
         )
     return tuple(problems)
+
+
+def _lines_for_poses(model: PoseSpaceModel, names: list[str]) -> str:
+    """The table of the project file that adds poses called "walk @ 0.43 s" to those there are; of others, nothing."""
+    clips = {clip.name for clip in model.clips}
+    found = [re.fullmatch(r"(.*) @ (\d+\.\d+) s", name) for name in names]
+    added = [{"clip": match[1], "time": float(match[2])} for match in found if match and match[1] in clips]
+    if not added:
+        return ""
+    decided = Project().changed(poses=model.notes.get("project", {}).get("poses", {}))
+    given = [pose.model_dump() for pose in decided.poses.given]
+    # All poses that there are stay: the count is of all together.
+    more = decided.changed(poses={"count": decided.poses.count + len(added), "given": given + added})
+    return project_toml(more).strip()
 
 
 def inspect_model(model: ReducedBody, name: str) -> Inspection:

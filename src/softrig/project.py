@@ -289,6 +289,8 @@ def _value(value: Any) -> str:
     if isinstance(value, dict):
         inner = ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items() if item is not None)
         return f"{{ {inner} }}"
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return "[\n" + "".join(f"  {_value(item)},\n" for item in value) + "]"
     if isinstance(value, list):
         return "[" + ", ".join(_value(item) for item in value) + "]"
     return json.dumps(value, ensure_ascii=False)
