@@ -30,6 +30,7 @@ LAYERS = [
     {"viewer"},
     {"demo", "bench"},
     {"figures"},
+    {"commands"},
     {"api", "cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

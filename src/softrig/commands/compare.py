@@ -1,0 +1,66 @@
+"""`softrig compare`: the reduced motion beside the full simulation's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softrig.commands.shared import decisions
+
+
+def compare(
+    file: Annotated[str, typer.Argument(help="A character file, or the name of a built-in character.")],
+    clip: Annotated[str | None, typer.Argument(help="The clip to compare in.", show_default=False)] = None,
+    project: Annotated[Path | None, typer.Argument(help="Project file (.toml); FILE's own, if there is one.")] = None,
+    named: Annotated[str | None, typer.Option("--clip", help="The clip, instead of CLIP.")] = None,
+    seen: Annotated[bool, typer.Option("--seen", help="The build sees the clip; by default it is left out.")] = False,
+    baselines: Annotated[
+        bool, typer.Option("--baselines", help="The paper's recipe and simpler models, too: five more builds.")
+    ] = False,
+    scale: Annotated[float | None, typer.Option(help="Metres per unit of the file.", min=1e-9)] = None,
+    tets: Annotated[int | None, typer.Option(min=100, help="About how many tets.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for the figures as JSON and Markdown; default: none.")
+    ] = None,
+) -> None:
+    """Compare the reduced motion of a clip with the full simulation's, and with simpler models. Takes minutes."""
+    from rich.console import Console
+
+    from softrig.bench.fidelity import compare_clip
+    from softrig.bench.run import show_turned
+    from softrig.console import stages
+    from softrig.errors import InputError
+    from softrig.pipeline.sources import named_character
+
+    if named is not None:
+        # What stands bare is the project file then.
+        if clip is not None and (project is not None or not clip.lower().endswith(".toml")):
+            raise InputError(f"one clip at a time: '{clip}' or '{named}'")
+        clip, project = named, Path(clip) if clip is not None else project
+    path = Path(file)
+    decided, chosen = decisions(path, project, scale=scale, tets=tets)
+    with stages() as work:
+        with work.stage("Reading"):
+            character = named_character(file, scale=decided.scale)
+        if clip is None:
+            there = ", ".join(f"'{own.name}'" for own in character.clips) or "none"
+            raise InputError(f"say in which clip to compare; '{character.name}' has: {there}")
+        record = compare_clip(
+            character,
+            clip,
+            decided,
+            unseen=not seen,
+            baselines=baselines,
+            folder=chosen.parent if chosen else None,
+            cache=path.parent / ".softrig-cache" if path.exists() else None,
+            stage=work.stage,
+        )
+    show_turned(Console(), record)
+    ours, (sizes,) = record.rows[0], record.sizes.values()
+    best = ours.also.get("best of these shapes, %")
+    least = "" if best is None else f"; its {sizes['modes']} modes could come as near as {best:.3g} %"
+    typer.echo(f"The flesh is {ours.told()} of its motion off the full simulation{least}. More modes bring it nearer.")
+    if output is not None:
+        record.write(output)

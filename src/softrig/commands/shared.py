@@ -1,0 +1,46 @@
+"""What several commands do alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from softrig.models.pose_space import PoseSpaceModel
+    from softrig.project import Project
+
+
+def decisions(
+    file: Path, project: Path | None, *, scale: float | None, tets: int | None
+) -> tuple[Project, Path | None]:
+    """The project of a character file, with what the command says instead; and where it was read, if anywhere."""
+    from softrig.project import Project, load_project
+
+    own = file.with_suffix(".toml")
+    chosen = project or (own if file.exists() and own.exists() else None)
+    decided = load_project(chosen) if chosen else Project()
+    if scale is not None:
+        decided = decided.model_copy(update={"scale": scale})
+    return (decided if tets is None else decided.changed(mesh={"tets": tets})), chosen
+
+
+def tell_model(model: PoseSpaceModel) -> None:
+    """Print what a user should know of a new model, and on standard error what is wrong with it."""
+    from softrig.inspection import soft_facts, soft_problems
+
+    for what, value in soft_facts(model):
+        typer.echo(f"  {what:<20} {value}")
+    for problem in soft_problems(model):
+        typer.echo(f"! {problem}", err=True)
+
+
+def require_softrig(target: Path) -> None:
+    """Refuse a place to which no model can be written, before the work begins."""
+    from softrig.errors import InputError
+    from softrig.files import require_writable
+
+    if target.suffix.lower() != ".softrig":
+        raise InputError(f"{target}: a model file ends in .softrig")
+    require_writable(target)
