@@ -7,38 +7,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.linalg import eigh
 
 from characters_for_tests import SMALL, bent_bar, limb, tube
 from softrig.bases.localised import BoneRegions
 from softrig.errors import InputError, ModeCountError
 from softrig.fem.material import Material
 from softrig.fidelity import trajectory_error
-from softrig.inspection import soft_problems
 from softrig.io.caches import read_npz
 from softrig.models.file import load_character_model, save_model
 from softrig.models.full import FullBody
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
-from softrig.numerics.rotations import (
-    quaternion_conjugate,
-    quaternion_product,
-    quaternions_from_vectors,
-    rotation_vectors,
-)
 from softrig.pipeline.baking import bake, model_simulation
 from softrig.pipeline.build import Built, build, build_parts
 from softrig.pipeline.cache import StageCache
 from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, reduced_trajectory
-from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.flesh import make_flesh
-from softrig.pipeline.inertia import clip_inertia_errors
-from softrig.pipeline.pose_samples import ALONE, clip_frames, map_samples, mixed_poses, poses_of_one
-from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.regions import make_regions
 from softrig.pipeline.rehearsal import violent_parts
 from softrig.pipeline.shapes import rehearsed_modes
-from softrig.pipeline.stiffness import SOUND, STIFF, is_sound, stiffness_range
-from softrig.pipeline.yielding import LARGEST, LEAST, MOST, YieldingStiffness, remainder_share
+from softrig.pipeline.yielding import LARGEST, LEAST
 from softrig.project import Project
 from softrig.rig.character import Character, Part
 from softrig.rig.clip import Clip
@@ -95,217 +82,6 @@ def test_a_black_box_model_obeys_its_definitions(boxed: Built) -> None:
     identities(boxed)
     assert boxed.model.interpolation == "world"
     assert max(boxed.model.notes["inertia"]["errors"]) < 0.02
-
-
-def test_unseen_force_errors_are_small_at_and_between_poses(built: Built) -> None:
-    for errors in built.model.notes["cubature"]["unseen"]:
-        assert errors["gaussian"] < 0.06
-        assert errors["loads"] < 0.06
-    for p in built.model.poses.parameters:
-        given = between_poses_errors(built.model, built.flesh, built.posing, built.fabric, p, own=True)
-        found = between_poses_errors(built.model, built.flesh, built.posing, built.fabric, p)
-        assert 0.0 < max(given.gaussian, given.loads) < 0.04
-        # Nothing touches here, and the map is nearly exact at the poses.
-        assert found.loads == pytest.approx(given.loads, abs=0.02)
-    halfway = built.character.clip("bend").sample(0.5)[0]
-    errors = between_poses_errors(built.model, built.flesh, built.posing, built.fabric, halfway)
-    assert max(errors.gaussian, errors.loads) < 0.06
-    # Without the map, ΔK of the poses alone, the stiffness of the same model is off there.
-    poses_only = replace(built.model, cubature=replace(built.model.cubature, stiffness_map=None))
-    worse = between_poses_errors(poses_only, built.flesh, built.posing, built.fabric, halfway)
-    assert np.abs(np.subtract(errors.stiffness_range, 1.0)).max() < 0.02
-    assert np.abs(np.subtract(worse.stiffness_range, 1.0)).max() > 0.05
-
-
-def test_the_stiffness_map_is_right_at_its_poses_and_definite_far_from_them(built: Built) -> None:
-    model = built.model
-    share = model.cubature.beyond
-    yielding = YieldingStiffness(model, built.flesh, built.fabric, share)
-    neutral = yielding.at(model.poses.parameters[0])
-    for p in model.poses.parameters:
-        exact = yielding.at(p)
-        assert np.linalg.norm(model.linear_part(p) - exact) < 0.01 * np.linalg.norm(exact)
-        stiff = mixed_elasticity(model, built.flesh, built.fabric, p).rest_stiffness
-        shares = eigh(exact, stiff, eigvals_only=True)
-        assert shares.min() > share - 1e-6
-        assert shares.max() < 1.0 + 1e-6
-        assert shares.mean() < 0.9
-        # Directions that a pose squeezes are not followed.
-        assert eigh(exact, MOST * neutral + share * stiff, eigvals_only=True).max() < 1.0 + 1e-6
-    wild = model.rig.parameters.rest.copy()
-    start = model.rig.parameters.index("lower.rotation.x")
-    for angle in (-2.5, -1.0, 2.0, 3.0):
-        wild[start : start + 4] = quaternions_from_vectors(angle * np.array([0.3, 0.5, 0.8]))
-        assert np.linalg.eigvalsh(model.linear_part(wild)).min() > 0.0
-
-
-def test_a_material_that_stiffens_with_the_pose_is_not_held_back(built: Built) -> None:
-    model, fabric = built.model, built.fabric
-    young = fabric.young.copy()
-    young[1:] *= 4.0
-    stiff = replace(fabric, young=young)
-    stiffened = YieldingStiffness(model, built.flesh, stiff, LEAST).at(model.poses.parameters[1])
-    neutral = YieldingStiffness(model, built.flesh, fabric, LEAST).at(model.poses.parameters[0])
-    assert np.median(eigh(stiffened, neutral, eigvals_only=True)) > 2.0 * MOST
-
-
-def test_where_the_rest_yields_the_motion_is_truer_than_that_of_the_modes_alone(cache: Path) -> None:
-    """On clips that nothing was rehearsed for; the paper's recipe does without."""
-    built = build_parts(limb(), SMALL.changed(basis={"rehearsal": 0.0, "modes": 16}), cache=cache, jobs=1)
-    assert built.model.cubature.beyond == remainder_share(built.model.notes["basis"]["compliance"]["worst"])
-    damping = default_damping(built)
-    errors = []
-    for clip in limb().clips:
-        _, poses = clip.resample(60.0)
-        full = full_trajectory(built, poses, 60.0, damping=damping)
-        errors.append(
-            [
-                trajectory_error(reduced_trajectory(model, poses, 60.0, damping=damping), full, model.vertex_mass)
-                for model in (built.model, exact_forces(built))
-            ]
-        )
-    ours, alone = np.array(errors).T
-    assert ours.mean() < 0.9 * alone.mean()
-    assert (ours < 1.05 * alone).all()  # where the modes alone follow closely there is little to gain
-    assert build(limb(), SMALL, recipe="paper", cache=cache, jobs=1).cubature.beyond == 1.0
-
-
-def test_the_inertia_map_is_exact_at_the_poses_and_truer_between_them(built: Built) -> None:
-    model = built.model
-    for i, p in enumerate(model.poses.parameters):
-        own = model.inertia_at(p)[:, : model.load_count]
-        assert np.abs(own - model.inertia[i]).max() < 1e-6 * np.abs(model.inertia[i]).max()
-    told = model.notes["inertia"]
-    assert told["held out"]["mean"] < 0.5 * told["held out, mixed by pose weights"]["mean"]
-    assert told["held out"]["worst"] < 0.01
-    plain = clip_inertia_errors(replace(model, inertia_map=None))
-    assert max(model.notes["inertia"]["along clips"].values()) < 0.5 * max(plain.values())
-
-
-def test_the_paper_and_black_boxes_mix_inertia_by_pose_weights(boxed: Built, cache: Path) -> None:
-    assert boxed.model.inertia_map is None
-    assert build(limb(), SMALL, recipe="paper", cache=cache, jobs=1).inertia_map is None
-
-
-def test_what_is_regressed_unsoundly_is_left_out(boxed: Built, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(boxed.model.shapes) == len(boxed.model.poses)  # in the world a basis at each pose
-    truth, ours = np.diag([100.0, 1.0]), np.diag([101.0, 0.4])
-    np.testing.assert_allclose(stiffness_range(np.stack([truth, ours]), np.stack([truth, truth])), [0.4, 1.01])
-    np.testing.assert_array_equal(stiffness_range(np.zeros((0, 2, 2)), np.zeros((0, 2, 2))), [1.0, 1.0])
-    assert is_sound(SOUND, STIFF, 0.01)
-    assert not is_sound(0.99 * SOUND, STIFF, 0.01)
-    assert not is_sound(SOUND, 1.01 * STIFF, 0.01)
-    assert not is_sound(SOUND, STIFF, -0.01), "where a joint turns alone it must push back"
-    monkeypatch.setattr("softrig.pipeline.stiffness.SOUND", 0.9999)
-    strict = build(limb(), SMALL, cache=cache, jobs=1)
-    assert strict.cubature.stiffness_map is None
-    assert not strict.notes["stiffness map"]["kept"]
-    assert any("could not be learned" in problem for problem in soft_problems(strict))
-    assert boxed.model.notes["stiffness map"]["kept"] == (boxed.model.cubature.stiffness_map is not None)
-    assert np.abs(strict.cubature.stiffness_correction).max() > 0.0
-
-
-def test_mixed_poses_take_whole_joints(built: Built) -> None:
-    frames = clip_frames(built.model)
-    mixed = mixed_poses(built.model, frames, 20, np.random.default_rng(0))
-    quaternions = built.model.rig.parameters.quaternions
-    for start in quaternions:
-        np.testing.assert_allclose(np.linalg.norm(mixed[:, start : start + 4], axis=1), 1.0)
-    # The even ones hold every joint as some frame has it, the odd ones go half as far again.
-    turn = slice(quaternions[1], quaternions[1] + 4)
-    assert all(np.isclose(frames[:, turn], p[turn]).all(axis=1).any() for p in mixed[::2])
-    assert not all(np.isclose(frames[:, turn], p[turn]).all(axis=1).any() for p in mixed[1::2])
-    most = np.abs(rotation_vectors(frames[:, turn])).max()
-    assert np.abs(rotation_vectors(mixed[:, turn])).max() == pytest.approx(1.5 * most, rel=0.2)
-
-
-def test_sample_poses_turn_each_joint_alone(built: Built) -> None:
-    model, frames = built.model, clip_frames(built.model)
-    alone = poses_of_one(model, frames)
-    start, quaternions = model.poses.parameters[0], model.rig.parameters.quaternions
-    moved = [k for k in quaternions if np.ptp(frames[:, k : k + 4], axis=0).max() > 1e-6]
-    assert len(alone) == 6 * len(moved)
-    for place in moved:
-        four = slice(place, place + 4)
-        own = alone[np.abs(np.delete(alone - start, np.r_[four], axis=1)).max(axis=1) < 1e-12]
-        turns = rotation_vectors(quaternion_product(quaternion_conjugate(start[four]), own[:, four]))
-        expected = ALONE * np.concatenate([np.eye(3), -np.eye(3)])
-        assert len(own) == 6
-        np.testing.assert_allclose(turns, expected, atol=1e-12)
-    # About the joint's own axes where it stands, not about its parent's.
-    bent = model.poses.parameters.copy()
-    tilt = quaternions_from_vectors(np.array([0.4, -0.3, 0.2]))
-    bent[0, moved[0] : moved[0] + 4] = tilt
-    first = poses_of_one(replace(model, poses=replace(model.poses, parameters=bent)), frames)[0]
-    expected = quaternion_product(tilt, quaternions_from_vectors(ALONE * np.eye(3)[0]))
-    np.testing.assert_allclose(first[moved[0] : moved[0] + 4], expected, atol=1e-12)
-    samples = map_samples(model, seed=0).poses
-    np.testing.assert_array_equal(samples[: len(model.poses)], model.poses.parameters)
-    assert all((np.abs(samples - p).max(axis=1) < 1e-12).any() for p in alone)
-
-
-def test_joints_that_only_tremble_are_not_turned(built: Built) -> None:
-    """Baked clips carry rounding; and q and −q are one rotation."""
-    model, place = built.model, built.model.rig.parameters.quaternions[1]
-    frames = np.repeat(model.rig.parameters.rest[None], 4, axis=0)
-    frames[1, place] += 1e-6
-    frames[2, place : place + 4] *= -1.0
-    assert len(poses_of_one(model, frames)) == 0
-
-
-def test_parameters_of_no_joint_go_beyond_their_range(boxed: Built) -> None:
-    model, frames = boxed.model, clip_frames(boxed.model)
-    start, quaternions = model.poses.parameters[0], model.rig.parameters.quaternions
-    weights = model.pose_features.weights
-    assert len(quaternions) == 0
-    moved = np.flatnonzero((np.ptp(frames, axis=0) > 1e-3) & (weights > 1e-3))
-    alone = poses_of_one(model, frames)
-    for place in moved:
-        own = np.sort(alone[np.abs(alone - start)[:, place] > 1e-9][:, place])
-        low, high = frames[:, place].min(), frames[:, place].max()
-        ends = np.array([start[place] + 1.5 * (end - start[place]) for end in (low, high)])
-        np.testing.assert_allclose(own, ends[np.abs(ends - start[place]) > 1e-9])
-    assert len(moved) > 0
-
-
-def test_without_clips_joints_that_reach_far_are_turned_once_and_no_farther(
-    built: Built, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = replace(built.model, clips=())
-    posed, places = model.poses.parameters, model.rig.parameters.quaternions
-    samples = map_samples(model, seed=0)
-    sources = np.concatenate([posed, poses_of_one(model, posed)])
-    np.testing.assert_array_equal(samples.sources, sources)
-    assert len(sources) - len(posed) == 6 * sum(
-        bool(np.any(np.abs(rotation_vectors(sources[:, k : k + 4])).max() > 0.5)) for k in places
-    )
-    # Those that the poses turn count however little they reach.
-    monkeypatch.setattr("softrig.pipeline.pose_samples.FAR", 2.0)
-    bent = sum(bool(np.ptp(posed[:, k : k + 4], axis=0).max() > 1e-3) for k in places)
-    assert len(poses_of_one(model, posed)) == 6 * bent
-    monkeypatch.setattr("softrig.pipeline.pose_samples.MOST_ALONE", 2)
-    monkeypatch.setattr("softrig.pipeline.pose_samples.MIXED", 0)
-    assert len(map_samples(model, seed=0).poses) == len(posed) + 2
-
-
-def test_a_model_without_clips_knows_its_stiffness_between_the_poses(cache: Path) -> None:
-    """Joints turned alone stand in for the clips."""
-    character = limb()
-    _, poses = character.clip("bend").resample(10.0)
-    still = replace(character, clips=())
-    built = build_parts(still, SMALL.changed(poses={"count": 1}), cache=cache, jobs=1)
-    assert built.model.cubature.stiffness_map is not None
-    assert built.model.inertia_map is not None
-    yielding = YieldingStiffness(built.model, built.flesh, built.fabric, built.model.cubature.beyond)
-    neutral = yielding.at(built.model.poses.parameters[0])
-    ours, constant = [], []
-    for p in poses:
-        exact = yielding.at(p)
-        known = built.model.cubature.stiffness_map
-        weights = known.weights(built.model.pose_features(p), built.model.positive_weights(p))
-        ours.append(np.linalg.norm(np.tensordot(weights, known.components, axes=1) - exact))
-        constant.append(np.linalg.norm(neutral - exact))
-    assert np.mean(ours) < 0.3 * np.mean(constant)
 
 
 def test_a_rehearsed_clip_is_followed_closely(cache: Path) -> None:
