@@ -25,7 +25,7 @@ from softrig.pipeline.inertia import clip_inertia_errors
 from softrig.pipeline.pose_samples import ALONE, clip_frames, map_samples, mixed_poses, poses_of_one
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.stiffness import SOUND, STIFF, is_sound, stiffness_range
-from softrig.pipeline.yielding import LEAST, MOST, YieldingStiffness, remainder_share
+from softrig.pipeline.yielding import MOST, YieldingStiffness
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
 
@@ -87,15 +87,15 @@ def test_a_material_that_stiffens_with_the_pose_is_not_held_back(built: Built) -
     young = fabric.young.copy()
     young[1:] *= 4.0
     stiff = replace(fabric, young=young)
-    stiffened = YieldingStiffness(model, built.flesh, stiff, LEAST).at(model.poses.parameters[1])
-    neutral = YieldingStiffness(model, built.flesh, fabric, LEAST).at(model.poses.parameters[0])
+    stiffened = YieldingStiffness(model, built.flesh, stiff, 0.2).at(model.poses.parameters[1])
+    neutral = YieldingStiffness(model, built.flesh, fabric, 0.2).at(model.poses.parameters[0])
     assert np.median(eigh(stiffened, neutral, eigvals_only=True)) > 2.0 * MOST
 
 
 def test_where_the_rest_yields_the_motion_is_truer_than_that_of_the_modes_alone(cache: Path) -> None:
     """On clips that nothing was rehearsed for; the paper's recipe does without."""
     built = build_parts(limb(), SMALL.changed(basis={"rehearsal": 0.0, "modes": 16}), cache=cache, jobs=1)
-    assert built.model.cubature.beyond == remainder_share(built.model.notes["basis"]["compliance"]["worst"])
+    assert built.model.cubature.beyond < 0.7  # 16 modes lock
     damping = default_damping(built)
     errors = []
     for clip in limb().clips:

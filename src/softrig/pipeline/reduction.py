@@ -89,7 +89,7 @@ def reduce_forces(
         posing,
         fabric,
         contact,
-        shapes.notes["compliance"]["worst"],
+        shapes.loads,
         project,
         cache,
         jobs=jobs,

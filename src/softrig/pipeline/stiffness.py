@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,11 +14,12 @@ from softrig.pipeline.cache import Arrays, StageCache, content_hash
 from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
-from softrig.pipeline.parallel import Progress, each
+from softrig.pipeline.parallel import Progress, each, part_of
 from softrig.pipeline.pose_samples import map_samples
 from softrig.pipeline.posing import Posing
+from softrig.pipeline.remainder import measured_share
 from softrig.pipeline.shapes import Shapes
-from softrig.pipeline.yielding import MOST, YieldingStiffness, remainder_share
+from softrig.pipeline.yielding import MOST, YieldingStiffness
 from softrig.project import Project
 
 CONTACT = 1.0
@@ -51,7 +51,7 @@ def with_stiffness_map(
     posing: Posing,
     fabric: Fabric,
     contact: np.ndarray,
-    compliance: Sequence[float],
+    loads: tuple[np.ndarray, ...],
     project: Project,
     cache: StageCache,
     *,
@@ -60,18 +60,23 @@ def with_stiffness_map(
 ) -> PoseSpaceModel:
     """`model` with K̃ at any pose, regressed over its poses, its clips, mixtures of them, and joints turned alone.
 
-    `contact` (m, r, r) is what contact adds at the poses, `compliance` (m,) the worst of each. A model whose rig never
-    leaves its poses, or without
-    stiffness correction, stays as it is, and so does one whose stiffness cannot be regressed soundly.
+    `contact` (m, r, r) is what contact adds at the poses, `loads` (n, 3, L) what the rig can cause at each, m/s². A
+    model whose rig never leaves its poses, or without stiffness correction, stays as it is, and so does one whose
+    stiffness cannot be regressed soundly.
     """
     if not project.cubature.stiffness_correction:
         return model
     # Bases of their own at every pose keep contacts, beside which the rest may not yield.
     yields = len(model.shapes) == 1 and project.basis.recipe != "paper"
-    share = remainder_share(compliance)
     samples = map_samples(model, seed=project.seed)
     if samples is None:
         return model
+    share = 1.0
+    if yields:
+        share = measured_share(
+            model, flesh, posing, fabric, loads, cache, seed=project.seed, jobs=jobs, progress=part_of(progress, 0, 2)
+        )
+    progress = part_of(progress, 1, 2)
     poses, groups, lengths = samples.poses, samples.groups, samples.lengths
     key = content_hash(
         poses,

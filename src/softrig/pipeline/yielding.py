@@ -7,7 +7,8 @@ shape of least energy among all that the modes see as x, u with VᵀM u = VᵀMV
 
 With K⁺ in place of VᵀKV a static load moves the modes exactly as far as it moves the full body. What goes beyond the
 linear part knows nothing of that: K⁺x + (f(x) − VᵀKV x) can push where the body pulls. But for any γ that K⁺ is nowhere
-below, K⁺x + γ (f(x) − VᵀKV x) = (K⁺ − γ VᵀKV) x + γ f(x), a stiffness and a softer body, is as stable as f is.
+below, K⁺x + γ (f(x) − VᵀKV x) = (K⁺ − γ VᵀKV) x + γ f(x), a stiffness and a softer body, is as stable as f is. How
+much γ should be is measured (`pipeline.remainder`).
 
 Flesh that a pose squeezes gets stiffer in a few directions, by several times. In those it hardly moves, however stiff
 it is taken to be; but a map from poses to stiffnesses that has to follow them errs at poses it has not seen, and in
@@ -15,8 +16,6 @@ soft directions too. So no pose counts as more than `MOST` times as stiff as the
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg import eigh
@@ -27,9 +26,6 @@ from softrig.numerics.sparse import symmetric_solver
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
 
-LEAST, LARGEST = 0.2, 0.95
-"""Bounds of γ (`remainder_share`). A gorilla, whose γ is the least, errs on a walk, a jump and a beat that it did not
-see by 16.0, 15.8 and 22.8 % at 0.2, by 16.5, 16.7 and 24.3 at 0.4, and by 23, 24 and 41 at 1, which is VᵀKV."""
 MOST = 1.5
 """Largest stiffness of a pose, of the neutral pose's. At γ = 0.4, and with nothing above it for γ's sake, the beat is
 20.4, 20.3, 22.3 and 25.2 % off at 1.25, 1.5, 2 and 3, and 27.7 % without a limit; the jump 17.2 % at 1.25 and 16.7 % at
@@ -77,18 +73,6 @@ class YieldingStiffness:
         given = basis.T @ (body.rest_stiffness @ basis)
         self._solver.factorise(body.rest_stiffness)
         return yielding_stiffness(basis.T @ heavy, heavy.T @ self._solver.solve(heavy)), given
-
-
-def remainder_share(compliance: Sequence[float]) -> float:
-    """γ: how much of what goes beyond the linear part counts, from the worst compliance of each pose.
-
-    A load moves modes that are alone c times as far as the full body: f̃ᵀ(VᵀKV)⁻¹f̃ = c f̃ᵀK⁺⁻¹f̃ (`bases.compliance`). So
-    with the worst c of all poses the bound γ VᵀKV holds up little of what the rig does, and the more the modes
-    can do by themselves, the more of the remainder is theirs. An arm that waves as it never did, 1,500 tets and 100
-    modes, where c is 0.79, is 16 % off at γ = 0.2 and 7 % at 0.8; one of 5,300 tets and 45 modes, where c is 0.22,
-    bends 12 % off at 0.2, 18 at 0.4 and 30 at 0.66.
-    """
-    return float(np.clip(np.min(compliance), LEAST, LARGEST))
 
 
 def yielding_stiffness(mass: np.ndarray, yields: np.ndarray) -> np.ndarray:

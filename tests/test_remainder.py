@@ -1,0 +1,76 @@
+"""How much of what goes beyond the linear part counts: loads tell, at rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bodies_for_tests import beam
+from softrig.bases.modes import linear_modes
+from softrig.dynamics import static_equilibrium
+from softrig.pipeline.remainder import ALIKE, MOVE, SHARES, best_share, modes_at_rest, resting_errors
+
+SIZE = 0.3 / MOVE  # loads that would bend a beam of two metres by 0.3
+
+
+@pytest.fixture(scope="module")
+def body():
+    return beam("tets")
+
+
+@pytest.fixture(scope="module")
+def loads(body):
+    """Sideways accelerations, newton, the second growing along the beam."""
+    fields = np.zeros((len(body.fixed), 3, 2))
+    along = body.mesh.vertices[:, 0]
+    fields[:, 1, 0] = 1.0
+    fields[:, 2, 1] = along / along.max()
+    return body.mass @ body.restrict(fields)
+
+
+def test_modes_at_rest_balance_the_load(body, loads):
+    basis = linear_modes(body, 6).shapes
+    stiffness = np.diag(np.linspace(1.0, 2.0, 6)) * (basis.T @ (body.rest_stiffness @ basis))[0, 0]
+    force = 40.0 * basis.T @ loads[:, 0] / np.linalg.norm(basis.T @ loads[:, 0])
+    x = modes_at_rest(body, basis, stiffness, 0.3, force, np.zeros(6))
+    left = stiffness @ x + 0.3 * basis.T @ body.force(basis @ x) - force
+    assert np.linalg.norm(left) < 2e-4 * np.linalg.norm(force)
+    # Both parts push: with either alone it would go farther.
+    assert np.linalg.norm(x) < np.linalg.norm(np.linalg.solve(stiffness, force))
+
+
+def test_a_body_that_is_its_own_basis_rests_where_it_rests(body, loads):
+    every = np.eye(body.size)
+    u = static_equilibrium(body, 30.0 * loads[:, 0], tolerance=1e-6)
+    x = modes_at_rest(body, every, np.zeros((body.size, body.size)), 1.0, 30.0 * loads[:, 0], 0.5 * u)
+    assert np.linalg.norm(x - u) < 2e-3 * np.linalg.norm(u)
+
+
+def test_modes_that_can_do_everything_need_all_of_the_remainder(body, loads):
+    errors = resting_errors(body, np.eye(body.size), loads, SIZE)
+    assert errors.shape == (2, len(SHARES))
+    assert best_share(errors) == SHARES[-1]
+    assert np.sqrt(errors[:, -1]).max() < 0.1 * np.sqrt(errors[:, 0]).min()
+
+
+def test_modes_that_can_do_little_need_little_of_it(body, loads):
+    """A few linear modes stretch where the beam would swing on an arc: most of their remainder is locking."""
+    errors = resting_errors(body, linear_modes(body, 4).shapes, loads, SIZE)
+    assert best_share(errors) < 0.5
+    assert errors[:, -1].sum() > 1.5 * errors.sum(axis=0).min()
+
+
+def test_small_loads_do_not_tell_and_the_linear_part_is_right(body):
+    """Along the modes' own loads M V y every share is right in the limit: K⁺ is."""
+    basis = linear_modes(body, 4).shapes
+    errors = resting_errors(body, basis, body.mass @ basis[:, :1], 1e-6 * SIZE)
+    assert np.sqrt(errors).max() < 1e-3
+
+
+def test_of_shares_that_are_alike_the_smallest_counts():
+    errors = np.full((3, len(SHARES)), 4.0)
+    errors[:, 3:6] = [1.5, 1.0, 1.01]
+    assert best_share(errors) == SHARES[4]
+    errors[:, 3] = 0.99 * ALIKE**2
+    assert best_share(errors) == SHARES[3]
+    assert best_share(np.zeros((0, len(SHARES)))) == SHARES[-1]
