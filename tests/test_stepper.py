@@ -12,9 +12,8 @@ from reference_step_for_tests import Pose, Settings, clamped_tet, elasticity, ex
 from softrig.dynamics import Rayleigh
 from softrig.errors import InputError, ModeCountError
 from softrig.models.kernels.pose_space_chunks import owners
-from softrig.models.kernels.pose_space_elastic import STRAINED
 from softrig.models.kernels.pose_space_layout import region_runs
-from softrig.models.stepper import Stepper
+from softrig.models.stepper import LEAST_STRAINED, MOST_STRAINED, STRAINED, Stepper
 from steppers_for_tests import KINDS, difference, lively, moment, put
 
 
@@ -142,8 +141,11 @@ def test_a_tangent_made_by_turns_changes_the_motion_little(kind):
     assert np.linalg.norm(runs[1] - runs[0]) < 0.01 * np.linalg.norm(runs[0])
 
 
-def test_what_strains_has_its_tangent_made_anew():
+@pytest.mark.parametrize(("share", "limit"), [(1.0, LEAST_STRAINED), (0.2, 5.0 * STRAINED), (0.05, MOST_STRAINED)])
+def test_what_strains_has_its_tangent_made_anew(share, limit):
+    """By more, the less of what they add to the stiffness counts."""
     model = mapped(lively(bar_model(law="stvk", **KINDS["regions"])))
+    model = replace(model, cubature=model.cubature.softened(share))
     stepper = Stepper(model, damping=Rayleigh(0.3, 0.002))
     z, *_ = moment(model, stepper)
     still = np.zeros_like(z)
@@ -154,7 +156,7 @@ def test_what_strains_has_its_tangent_made_anew():
     kept = (stepper.snapshot().then == quiet.then).all(axis=1)
     assert kept.any()
     for strain, renewed in ((0.8, False), (1.2, True)):
-        stepper.restore(quiet._replace(strained=np.full_like(quiet.strained, (strain * STRAINED) ** 2)))
+        stepper.restore(quiet._replace(strained=np.full_like(quiet.strained, (strain * limit) ** 2)))
         stepper.q[:] += 1e-4
         stepper.step(z, still, still)
         changed = (stepper.snapshot().then != quiet.then).any(axis=1)

@@ -7,23 +7,24 @@ from numba import njit
 
 from softrig.fem.laws import STABLE_NEO_HOOKEAN, STVK
 from softrig.models.kernels.dense import FAST
-from softrig.models.kernels.pose_space_elements import LANES, chunk_elasticity, subtract_linear
+from softrig.models.kernels.pose_space_elements import LANES, chunk_elasticity, subtract_linear, subtract_stiffness
 from softrig.models.kernels.pose_space_lanes import stable_neo_hookean_lanes, stvk_lanes
 from softrig.models.kernels.pose_space_rows import (
     EDGES,
     active_poses,
+    add_corner_force,
     add_force,
     add_stiffness,
+    corner_moves,
     edge_moves,
     edge_rows,
     hessian_times_rows,
     scatter_lower,
+    turn_back,
+    turn_edges,
 )
 from softrig.models.kernels.pose_space_sums import add_segments, segment_product, weighted_sum
-from softrig.models.kernels.pose_space_tables import REMAINDER, Chunks, Memory, Sums
-
-STRAINED = 0.05
-"""A part of the tets whose strain has changed by more than this has its stiffness made anew."""
+from softrig.models.kernels.pose_space_tables import REMAINDER, STRAINED, Chunks, Memory, Sums
 
 
 @njit(cache=True, forceinline=True)
@@ -48,6 +49,9 @@ def elasticity(
     `fresh`: rows of the basis must be made first. `projected`: positive semidefinite element Hessians and ΔK.
     `turn`: the part of the chunks whose stiffness is made anew besides those that have strained much since it was; the
     others keep what they had. −1: all.
+
+    With one basis for all poses most tets give no new stiffness, and then need no rows: their corners are moved in the
+    coordinates of the basis and turned once, not mode by mode, and their forces are turned back.
     """
     law, basis, lanes, local, stiffness = chunks.law, memory.basis, memory.lanes, memory.local, memory.stiffness
     remainder = memory.switches[REMAINDER] != 0
@@ -55,14 +59,16 @@ def elasticity(
         force[i] = 0.0
     # One name each: what is an argument here must not look like a constant to the loops over lanes.
     width = chunks.vertices.shape[2]
-    hessian, turned, mixed = lanes[0 : 45 * LANES], lanes[0 : 36 * LANES], lanes[36 * LANES : 48 * LANES]
-    moves, pull, swift = lanes[48 * LANES : 57 * LANES], lanes[57 * LANES : 66 * LANES], lanes[66 * LANES : 75 * LANES]
-    chosen = lanes[75 * LANES : 75 * LANES + basis.shape[0] + 4]
-    used = active_poses(basis, memory.active, chosen) if fresh else 0
+    hessian, mixed, hurried = lanes[0 : 45 * LANES], lanes[45 * LANES : 57 * LANES], lanes[57 * LANES : 69 * LANES]
+    moves, pull, swift = lanes[69 * LANES : 78 * LANES], lanes[78 * LANES : 87 * LANES], lanes[87 * LANES : 96 * LANES]
+    turned = lanes[96 * LANES : 132 * LANES]
+    chosen = lanes[132 * LANES : 132 * LANES + basis.shape[0] + 4]
+    direct = basis.shape[0] == 1 and memory.tangents.shape[0] > 1
+    used = active_poses(basis, memory.active, chosen) if fresh or direct else 0
     g = 0
     for part in range(chunks.parts.shape[0] - 1):
         tangent = memory.tangents[part]
-        renewed = turn in (-1, part) or not memory.strained[part] <= STRAINED * STRAINED
+        renewed = turn in (-1, part) or not memory.strained[part] <= memory.settings[STRAINED]
         memory.strained[part] = 0.0
         if renewed:
             clear_lower(tangent, tangent.shape[0])
@@ -74,26 +80,41 @@ def elasticity(
             gradients, lam, mu, factors = memory.gradients[c], memory.lame[c, 0], memory.lame[c, 1], memory.factors[c]
             at = chunks.edge_offsets[c]
             rows = memory.edges[at : at + (count + 4) * EDGES]
-            if fresh:
+            own = chunks.shapes[chunks.offsets[c] : chunks.offsets[c] + count * basis.shape[0] * 12 * LANES]
+            if fresh or direct:
                 gather_rotations(chunks.vertices[c], memory.rotations, turned)
-                own = chunks.shapes[chunks.offsets[c] : chunks.offsets[c] + count * basis.shape[0] * 12 * LANES]
+            if renewed if direct else fresh:
                 edge_rows(width, own, basis.shape[0], memory.active[:used], chosen[:used], turned, count, mixed, rows)
-            edge_moves(rows, columns, x, moves)
+            if direct:
+                corner_moves(own, columns, basis[0], x, rates, mixed, hurried)
+                turn_edges(width, turned, mixed, moves)
+                turn_edges(width, turned, hurried, swift)
+            else:
+                edge_moves(rows, columns, x, moves)
+                if damped:
+                    edge_moves(rows, columns, rates, swift)
             if projected or law not in (STVK, STABLE_NEO_HOOKEAN):
                 chunk_elasticity(law, moves, gradients, lam, mu, factors, projected, pull, hessian, memory.work)
             elif law == STVK:
                 stvk_lanes(width, moves, gradients, lam, mu, factors, pull, hessian)
             else:
                 stable_neo_hookean_lanes(width, moves, gradients, lam, mu, factors, pull, hessian)
-            whole = renewed or damped
             if remainder:
-                subtract_linear(width, moves, gradients, lam, mu, factors, whole and not projected, pull, hessian)
+                subtract_linear(width, moves, gradients, lam, mu, factors, pull)
+            if remainder and renewed and not projected:
+                subtract_stiffness(width, gradients, lam, mu, factors, hessian)
+            elif remainder and damped and not projected:
+                # Only what this adds to the force is wanted, not the stiffness itself.
+                subtract_linear(width, swift, gradients, lam, mu, factors, pull)
             if damped:
-                edge_moves(rows, columns, rates, swift)
                 hessian_times_rows(width, hessian, swift, 1, memory.product)
                 for t in range(EDGES):
                     pull[t] += memory.product[t]
-            add_force(rows, columns, pull, force)
+            if direct:
+                turn_back(width, turned, pull, mixed)
+                add_corner_force(own, columns, basis[0], mixed, force)
+            else:
+                add_force(rows, columns, pull, force)
             then = memory.then[c]
             if not renewed:
                 memory.strained[part] = max(memory.strained[part], strain_square(width, moves, then, gradients))

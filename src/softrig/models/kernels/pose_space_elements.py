@@ -93,14 +93,11 @@ def subtract_linear(
     lam: np.ndarray,
     mu: np.ndarray,
     factors: np.ndarray,
-    both: bool,
     force: np.ndarray,
-    hessian: np.ndarray,
 ) -> None:
-    """Take the linear part, which all laws share, from the force (9, LANES) and, if `both`, the Hessian (45, LANES).
+    """Take the linear part, which all laws share, from the force (9, LANES): with ε = sym(F − I), (λ tr ε I + 2μ ε) Bᵀ.
 
-    At F = I, H[iα, jβ] = λ B[α, i] B[β, j] + μ (δij N[α, β] + B[α, j] B[β, i]), N = BBᵀ, and the force is H times the
-    moves: with ε = sym(F − I), (λ tr ε I + 2μ ε) Bᵀ. `width` is LANES, unknown to the compiler.
+    `width` is LANES, unknown to the compiler.
     """
     for t in range(width):
         lam_t, mu_t = factors[t] * lam[t], factors[t] * mu[t]
@@ -123,8 +120,18 @@ def subtract_linear(
             force[at] -= p00 * b0 + p01 * b1 + p02 * b2
             force[at + LANES] -= p01 * b0 + p11 * b1 + p12 * b2
             force[at + 2 * LANES] -= p02 * b0 + p12 * b1 + p22 * b2
-    if not both:
-        return
+
+
+@njit(cache=True)
+def subtract_stiffness(
+    width: int, gradients: np.ndarray, lam: np.ndarray, mu: np.ndarray, factors: np.ndarray, hessian: np.ndarray
+) -> None:
+    """The same from the Hessian (45, LANES).
+
+    H[iα, jβ] = λ B[α, i] B[β, j] + μ (δij N[α, β] + B[α, j] B[β, i]), N = BBᵀ.
+
+    That is the Hessian at F = I; times the moves it is the force of `subtract_linear`.
+    """
     place = 0
     for a in range(3):
         for i in range(3):

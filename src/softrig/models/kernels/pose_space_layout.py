@@ -371,7 +371,7 @@ def memory(
         np.zeros(edge_room),
         np.zeros(columns * 9 * LANES),
         np.zeros((columns, columns)),
-        np.zeros(75 * LANES + basis + 4),
+        np.zeros(132 * LANES + basis + 4),
         np.zeros(basis + 4, np.int64),
         np.zeros(WORK),
         np.zeros(entries),

@@ -38,24 +38,116 @@ def edge_rows(
     """
     for k in range(columns):
         mix(shapes[k * poses * CORNERS : (k + 1) * poses * CORNERS], active, weights, mixed)
-        row = rows[EDGES * k : EDGES * (k + 1)]
-        for t in range(lanes):
-            x0, y0, z0 = mixed[t], mixed[8 + t], mixed[16 + t]
-            x1, y1, z1 = mixed[24 + t], mixed[32 + t], mixed[40 + t]
-            x2, y2, z2 = mixed[48 + t], mixed[56 + t], mixed[64 + t]
-            x3, y3, z3 = mixed[72 + t], mixed[80 + t], mixed[88 + t]
-            base = R[t] * x0 + R[8 + t] * y0 + R[16 + t] * z0
-            row[t] = R[72 + t] * x1 + R[80 + t] * y1 + R[88 + t] * z1 - base
-            row[24 + t] = R[144 + t] * x2 + R[152 + t] * y2 + R[160 + t] * z2 - base
-            row[48 + t] = R[216 + t] * x3 + R[224 + t] * y3 + R[232 + t] * z3 - base
-            base = R[24 + t] * x0 + R[32 + t] * y0 + R[40 + t] * z0
-            row[8 + t] = R[96 + t] * x1 + R[104 + t] * y1 + R[112 + t] * z1 - base
-            row[32 + t] = R[168 + t] * x2 + R[176 + t] * y2 + R[184 + t] * z2 - base
-            row[56 + t] = R[240 + t] * x3 + R[248 + t] * y3 + R[256 + t] * z3 - base
-            base = R[48 + t] * x0 + R[56 + t] * y0 + R[64 + t] * z0
-            row[16 + t] = R[120 + t] * x1 + R[128 + t] * y1 + R[136 + t] * z1 - base
-            row[40 + t] = R[192 + t] * x2 + R[200 + t] * y2 + R[208 + t] * z2 - base
-            row[64 + t] = R[264 + t] * x3 + R[272 + t] * y3 + R[280 + t] * z3 - base
+        turn_edges(lanes, R, mixed, rows[EDGES * k : EDGES * (k + 1)])
+
+
+@njit(cache=True, forceinline=True, fastmath=FAST)
+def turn_edges(lanes: int, R: np.ndarray, corners: np.ndarray, edges: np.ndarray) -> None:
+    """edges (9, LANES) = R_α v_α − R_0 v_0, three edges α of eight tets: corners v (4, 3, LANES), R (4, 9, LANES)."""
+    for t in range(lanes):
+        x0, y0, z0 = corners[t], corners[8 + t], corners[16 + t]
+        x1, y1, z1 = corners[24 + t], corners[32 + t], corners[40 + t]
+        x2, y2, z2 = corners[48 + t], corners[56 + t], corners[64 + t]
+        x3, y3, z3 = corners[72 + t], corners[80 + t], corners[88 + t]
+        base = R[t] * x0 + R[8 + t] * y0 + R[16 + t] * z0
+        edges[t] = R[72 + t] * x1 + R[80 + t] * y1 + R[88 + t] * z1 - base
+        edges[24 + t] = R[144 + t] * x2 + R[152 + t] * y2 + R[160 + t] * z2 - base
+        edges[48 + t] = R[216 + t] * x3 + R[224 + t] * y3 + R[232 + t] * z3 - base
+        base = R[24 + t] * x0 + R[32 + t] * y0 + R[40 + t] * z0
+        edges[8 + t] = R[96 + t] * x1 + R[104 + t] * y1 + R[112 + t] * z1 - base
+        edges[32 + t] = R[168 + t] * x2 + R[176 + t] * y2 + R[184 + t] * z2 - base
+        edges[56 + t] = R[240 + t] * x3 + R[248 + t] * y3 + R[256 + t] * z3 - base
+        base = R[48 + t] * x0 + R[56 + t] * y0 + R[64 + t] * z0
+        edges[16 + t] = R[120 + t] * x1 + R[128 + t] * y1 + R[136 + t] * z1 - base
+        edges[40 + t] = R[192 + t] * x2 + R[200 + t] * y2 + R[208 + t] * z2 - base
+        edges[64 + t] = R[264 + t] * x3 + R[272 + t] * y3 + R[280 + t] * z3 - base
+
+
+@njit(cache=True, forceinline=True, fastmath=FAST)
+def turn_back(lanes: int, R: np.ndarray, edges: np.ndarray, corners: np.ndarray) -> None:
+    """corners (4, 3, LANES) = R_αᵀ f_α, the first −R_0ᵀ Σ f_α, of forces f (9, LANES) on the edges of eight tets.
+
+    The transpose of `turn_edges`.
+    """
+    for t in range(lanes):
+        a0, a1, a2 = edges[t], edges[8 + t], edges[16 + t]
+        b0, b1, b2 = edges[24 + t], edges[32 + t], edges[40 + t]
+        c0, c1, c2 = edges[48 + t], edges[56 + t], edges[64 + t]
+        s0, s1, s2 = -(a0 + b0 + c0), -(a1 + b1 + c1), -(a2 + b2 + c2)
+        corners[t] = R[t] * s0 + R[24 + t] * s1 + R[48 + t] * s2
+        corners[8 + t] = R[8 + t] * s0 + R[32 + t] * s1 + R[56 + t] * s2
+        corners[16 + t] = R[16 + t] * s0 + R[40 + t] * s1 + R[64 + t] * s2
+        corners[24 + t] = R[72 + t] * a0 + R[96 + t] * a1 + R[120 + t] * a2
+        corners[32 + t] = R[80 + t] * a0 + R[104 + t] * a1 + R[128 + t] * a2
+        corners[40 + t] = R[88 + t] * a0 + R[112 + t] * a1 + R[136 + t] * a2
+        corners[48 + t] = R[144 + t] * b0 + R[168 + t] * b1 + R[192 + t] * b2
+        corners[56 + t] = R[152 + t] * b0 + R[176 + t] * b1 + R[200 + t] * b2
+        corners[64 + t] = R[160 + t] * b0 + R[184 + t] * b1 + R[208 + t] * b2
+        corners[72 + t] = R[216 + t] * c0 + R[240 + t] * c1 + R[264 + t] * c2
+        corners[80 + t] = R[224 + t] * c0 + R[248 + t] * c1 + R[272 + t] * c2
+        corners[88 + t] = R[232 + t] * c0 + R[256 + t] * c1 + R[280 + t] * c2
+
+
+@njit(cache=True, forceinline=True, fastmath=FAST)
+def corner_moves(
+    shapes: np.ndarray,
+    columns: np.ndarray,
+    scale: float,
+    x: np.ndarray,
+    y: np.ndarray,
+    by_x: np.ndarray,
+    by_y: np.ndarray,
+) -> None:
+    """by_x (12·LANES,) = scale Σ_k x[columns[k]] shapes[k], and by_y of y; `shapes` flat (columns, 12·LANES).
+
+    Both at once and four columns at a time: what is read serves eight products.
+    """
+    for t in range(CORNERS):
+        by_x[t] = 0.0
+        by_y[t] = 0.0
+    count = columns.shape[0]
+    fours = count - count % 4
+    for k in range(0, fours, 4):
+        a, b = shapes[CORNERS * k :][:CORNERS], shapes[CORNERS * (k + 1) :][:CORNERS]
+        c, d = shapes[CORNERS * (k + 2) :][:CORNERS], shapes[CORNERS * (k + 3) :][:CORNERS]
+        i0, i1, i2, i3 = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
+        x0, x1, x2, x3 = scale * x[i0], scale * x[i1], scale * x[i2], scale * x[i3]
+        y0, y1, y2, y3 = scale * y[i0], scale * y[i1], scale * y[i2], scale * y[i3]
+        for t in range(CORNERS):
+            by_x[t] += x0 * a[t] + x1 * b[t] + x2 * c[t] + x3 * d[t]
+            by_y[t] += y0 * a[t] + y1 * b[t] + y2 * c[t] + y3 * d[t]
+    for k in range(fours, count):
+        shape, x0, y0 = shapes[CORNERS * k :][:CORNERS], scale * x[columns[k]], scale * y[columns[k]]
+        for t in range(CORNERS):
+            by_x[t] += x0 * shape[t]
+            by_y[t] += y0 * shape[t]
+
+
+@njit(cache=True, forceinline=True, fastmath=FAST)
+def add_corner_force(
+    shapes: np.ndarray, columns: np.ndarray, scale: float, force: np.ndarray, total: np.ndarray
+) -> None:
+    """total[columns[k]] += scale · shapes[k] · force (12·LANES,); `shapes` flat (columns, 12·LANES)."""
+    count = columns.shape[0]
+    fours = count - count % 4
+    for k in range(0, fours, 4):
+        a, b = shapes[CORNERS * k :][:CORNERS], shapes[CORNERS * (k + 1) :][:CORNERS]
+        c, d = shapes[CORNERS * (k + 2) :][:CORNERS], shapes[CORNERS * (k + 3) :][:CORNERS]
+        s0 = s1 = s2 = s3 = 0.0
+        for t in range(CORNERS):
+            s0 += a[t] * force[t]
+            s1 += b[t] * force[t]
+            s2 += c[t] * force[t]
+            s3 += d[t] * force[t]
+        total[columns[k]] += scale * s0
+        total[columns[k + 1]] += scale * s1
+        total[columns[k + 2]] += scale * s2
+        total[columns[k + 3]] += scale * s3
+    for k in range(fours, count):
+        shape, sum_ = shapes[CORNERS * k :][:CORNERS], 0.0
+        for t in range(CORNERS):
+            sum_ += shape[t] * force[t]
+        total[columns[k]] += scale * sum_
 
 
 @njit(cache=True, forceinline=True, fastmath=FAST)

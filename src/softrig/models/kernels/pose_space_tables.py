@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 # Places in `Memory.settings`.
-STEP, ALPHA, BETA, INERTIA, GRAVITY, WIND, LIMIT, TOLERANCE = 0, 1, 2, 3, 4, 7, 10, 11
-SETTINGS = 12
+STEP, ALPHA, BETA, INERTIA, GRAVITY, WIND, LIMIT, TOLERANCE, STRAINED = 0, 1, 2, 3, 4, 7, 10, 11, 12
+SETTINGS = 13
 # Places in `Memory.switches`.
 EULER, ITERATIONS, SAG_FREE, LOADS, KEPT, REMAINDER, AGE = 0, 1, 2, 3, 4, 5, 6
 SWITCHES = 7
