@@ -33,7 +33,7 @@ from softrig.bench.speed import tet_beam
 from softrig.characters import built_in
 from softrig.cli import app
 from softrig.dynamics import Rayleigh
-from softrig.errors import InputError
+from softrig.errors import InputError, SolverError
 from softrig.machine import Timing, this_machine
 from softrig.models.stepper import Stepper
 from softrig.pipeline.telling import COSTS as BUILD_COSTS
@@ -511,3 +511,18 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
     few, _ = fidelity.case_rows(replace(case, baselines=False), tmp_path, converged=False)
     assert few == rows[:3]
     assert abs(by_name["ours"].ours - by_name["ours, forces of every tet"].ours) < 1.0, "few tets are enough"
+
+
+def test_a_case_whose_full_simulation_fails_costs_its_own_rows_only(tmp_path, monkeypatch):
+    def fails(case, cache, **_):
+        if case.clip == "walk":
+            raise SolverError("the step at 0.5 s diverged")
+        return [Row(f"{case.what}: ours", "%", 5.0)], {case.what: {"tets": 1}}
+
+    monkeypatch.setattr(fidelity, "case_rows", fails)
+    monkeypatch.setattr(fidelity, "worker_count", lambda _: 1)
+    record = fidelity._cases("fidelity", "title", fidelity.CASES, lambda *_: None)
+    lost = [row for row in record.rows if row.ours is None]
+    assert [row.what for row in lost] == ["gorilla without 'walk'"]
+    assert "0.5 s diverged" in lost[0].note
+    assert len(record.rows) == len(fidelity.CASES)
