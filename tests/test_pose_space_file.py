@@ -106,6 +106,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
         ({"triangles": wide}, "triangles"),
         ({"vertex_mass": np.zeros_like(tensors["vertex_mass"])}, "without mass"),
         ({"document": np.frombuffer(json.dumps(document | {"notes": {"step": 3}}).encode(), np.uint8)}, "step"),
+        ({"document": np.frombuffer(json.dumps(document | {"beyond": 0}).encode(), np.uint8)}, "'beyond' must be"),
         ({"tets": tensors["tets"].astype(np.float64)}, "tensor tets"),
         ({"region.0.vertices_of_region": far}, "region 0"),
         ({"document": np.frombuffer(b"{", np.uint8)}, "inconsistent"),

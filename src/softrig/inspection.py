@@ -16,7 +16,7 @@ from softrig.models.file import load_model
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.models.pose_space_file import tensors_of
 from softrig.models.reduced import ReducedBody
-from softrig.project import Project, project_toml
+from softrig.project import MOST_POSES, Project, project_toml
 from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
 
@@ -279,7 +279,10 @@ def _lines_for_poses(model: PoseSpaceModel, names: list[str]) -> str:
         return ""
     decided = Project().changed(poses=model.notes.get("project", {}).get("poses", {}))
     given = [pose.model_dump() for pose in decided.poses.given]
-    # All poses that there are stay: the count is of all together.
+    added = added[: MOST_POSES - decided.poses.count]
+    # The count is of all together: as many as before are chosen beside these.
+    if not added:
+        return ""
     more = decided.changed(poses={"count": decided.poses.count + len(added), "given": given + added})
     return project_toml(more).strip()
 

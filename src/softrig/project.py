@@ -40,6 +40,8 @@ Ratio = Annotated[
     Annotated[float, Field(gt=-1.0, lt=0.5, strict=True), Tag("number")] | Annotated[str, Tag("map")], _NumberOrMap
 ]
 
+MOST_POSES = 64
+
 
 class _Settings(BaseModel):
     """Unknown keys are refused: a typing mistake must not pass for a default."""
@@ -103,7 +105,7 @@ class GivenPose(_Settings):
 class PoseSettings(_Settings):
     """The poses at which a basis is prepared; the rest pose is always the first."""
 
-    count: Annotated[int, Field(ge=1, le=64)] = 4
+    count: Annotated[int, Field(ge=1, le=MOST_POSES)] = 4
     """Altogether; those not given are picked from the clips, each as far from the others as possible."""
     given: tuple[GivenPose, ...] = ()
     clips: tuple[str, ...] | None = None

@@ -274,11 +274,11 @@ def compare_clip(
 
 
 def _case(task: tuple[Case, Path]) -> tuple[list[Row], Sizes]:
-    """As `case_rows`; a full simulation that does not come through its clip costs its own rows, not all others."""
+    """As `case_rows`; a simulation that does not come through its clip costs its own rows, not all others."""
     try:
         return case_rows(*task)
     except SolverError as trouble:
-        return [Row(task[0].what, "%", None, goal=task[0].goal, note=f"no truth to compare with: {trouble}")], {}
+        return [Row(task[0].what, "%", None, goal=task[0].goal, note=f"not compared: {trouble}")], {}
 
 
 def case_rows(case: Case, cache: Path, *, converged: bool = True, stage: Stage = untold) -> tuple[list[Row], Sizes]:

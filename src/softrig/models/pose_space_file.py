@@ -108,7 +108,7 @@ def model_from_tensors(arrays: Mapping[str, np.ndarray], rig: Rig | None = None)
         cubature=Cubature(
             **{name: arrays[f"cubature.{name}"] for name in _CUBATURE},
             stiffness_map=_map(StiffnessMap, "stiffness", _STIFFNESS, arrays),
-            beyond=float(document.get("beyond", 1.0)),
+            beyond=_share(document.get("beyond", 1.0)),
         ),
         inertia_map=_map(InertiaMap, "inertia_map", _INERTIA, arrays),
         clips=clips_from_record(document["clips"], arrays, rig.parameters),
@@ -207,3 +207,10 @@ def _shapes(arrays: Mapping[str, np.ndarray], regions: int) -> np.ndarray:
         if len(columns):  # modes of one region stand together
             shapes[:, reached, :, columns[0] : columns[-1] + 1] = arrays[f"region.{region}.shape_rows"]
     return shapes
+
+
+def _share(value: object) -> float:
+    """How much of what goes beyond the linear part counts: all, or less."""
+    if not isinstance(value, int | float) or not 0.0 < value <= 1.0:
+        raise InputError(f"'beyond' must be a share between 0 and 1, not {value!r}")
+    return float(value)

@@ -5,7 +5,8 @@ and where the modes have no shape for that it seems to be stretched. Modes that 
 on the other hand, need all of the remainder, or what turns is pulled back by a linear part that nothing cancels.
 
 So it is tried. At every pose the full body is loaded by what the rig can cause until it is at rest, and so are the
-modes alone, with each γ, their stiffness K⁺ raised to γ VᵀKV as it will be. The γ that counts is the one with which
+modes alone, with each γ, their stiffness K⁺ raised to γ VᵀKV (not limited by `MOST`, nor held by contacts: the full
+body is not either). The γ that counts is the one with which
 they come nearest to where the full body went.
 """
 
@@ -18,7 +19,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from softrig.bases.compliance import acceleration_forces
 from softrig.dynamics import static_equilibrium
-from softrig.errors import SolverError
+from softrig.errors import AnchorError, SolverError
 from softrig.forces.samples import random_mixtures
 from softrig.models.full import FullBody
 from softrig.models.pose_space import PoseSpaceModel
@@ -43,7 +44,7 @@ LOADS = 8
 MOVE = 0.0075
 """RMS displacement by a load, of the body's size: violent moments. A third of that tells the shares less well apart."""
 ITERATIONS = 30
-TOLERANCE = 1e-4
+TOLERANCE = 1e-3
 SHORTEST = 1e-3
 """Of a Newton step."""
 FLOOR = 1e-2
@@ -88,7 +89,7 @@ def measured_share(
         )  # fmt: skip
         turned = np.einsum("nij,njk->nik", model.vertex_rotations(p), model.shapes[0], optimize=True)
         tasks.append(_Task(body, turned, random_mixtures(loads[index], model.vertex_mass, count, random), size))
-    settings = [*SHARES, MOVE, ITERATIONS, TOLERANCE]
+    settings = [*SHARES, MOVE, ITERATIONS, TOLERANCE, SHORTEST, FLOOR]
     keys = [content_hash(list(task.body), task.basis, task.loads, settings) for task in tasks]
     found = cached_each(cache, "remainder", keys, _errors, tasks, jobs, progress)
     return best_share(np.concatenate([arrays["errors"] for arrays in found]))
@@ -129,46 +130,79 @@ def resting_errors(body: FullBody, basis: np.ndarray, loads: np.ndarray, size: f
         force = (MOVE * size / rms) * load
         try:
             u = static_equilibrium(body, force, iterations=ITERATIONS, tolerance=TOLERANCE)
-        except SolverError:
+        except (AnchorError, SolverError):
             continue
         y = cho_solve(sight, heavy.T @ u)
-        offs = []
+        length = float(y @ mass @ y)
+        # Modes may turn a tet inside out that the body does not, and some laws have no force then.
+        if not (length > 0.0 and np.isfinite(body.energy(basis @ y))):
+            continue
+        offs, tangent = [], modes_stiffness(body, basis, y)
         for linear, share in zip(stiffness, SHARES, strict=True):
-            x = modes_at_rest(body, basis, linear - share * given, share, basis.T @ force, y)
-            offs.append((x - y) @ mass @ (x - y) / (y @ mass @ y))
-        found.append(offs)
+            x = modes_at_rest(body, basis, linear - share * given, share, basis.T @ force, y, tangent)
+            if x is None:
+                break
+            offs.append((x - y) @ mass @ (x - y) / length)
+        # A share that is hard to solve must not look good because it was left at the start.
+        if len(offs) == len(SHARES):
+            found.append(offs)
     return np.array(found).reshape(-1, len(SHARES))
 
 
 def modes_at_rest(
-    body: FullBody, basis: np.ndarray, stiffness: np.ndarray, share: float, force: np.ndarray, start: np.ndarray
-) -> np.ndarray:
+    body: FullBody,
+    basis: np.ndarray,
+    stiffness: np.ndarray,
+    share: float,
+    force: np.ndarray,
+    start: np.ndarray,
+    tangent: np.ndarray | None = None,
+) -> np.ndarray | None:
     """(r,) x with S x + γ Vᵀf(V x) = `force` (r,): `stiffness` S (r, r), nowhere negative, and γ of the body.
 
-    Newton from `start` (r,), with a positive stiffness in place of one that is not, so that the potential falls in
-    every step.
+    Newton from `start` (r,), where the body's VᵀKV is `tangent` if that is known, with a positive stiffness in place of
+    one that is not, so that the potential falls in every step. None where it does not get there.
     """
 
     def potential(x: np.ndarray) -> float:
         return float(0.5 * x @ stiffness @ x + share * body.energy(basis @ x) - force @ x)
 
-    x, value = np.array(start), potential(start)
+    x, value, factor, before = np.array(start), potential(start), None, np.inf
     for _ in range(ITERATIONS):
-        internal, tangent = body.force_and_stiffness(basis @ x)
-        residual = stiffness @ x + share * (basis.T @ internal) - force
-        if np.linalg.norm(residual) <= TOLERANCE * np.linalg.norm(force):
-            break
-        try:
-            factor = cho_factor(stiffness + share * (basis.T @ (tangent @ basis)))
-        except np.linalg.LinAlgError:
-            tangent = body.force_and_stiffness(basis @ x, projected=True)[1] + FLOOR * body.rest_stiffness
-            factor = cho_factor(stiffness + share * (basis.T @ (tangent @ basis)))
+        residual = stiffness @ x + share * (basis.T @ body.force(basis @ x)) - force
+        size = float(np.linalg.norm(residual))
+        if size <= TOLERANCE * np.linalg.norm(force):
+            return x
+        # Shares differ by little: the stiffness at the start serves until it does not bring the half.
+        if factor is None and tangent is not None:
+            factor = _factor(stiffness + share * tangent)
+        if factor is None or size > 0.5 * before:
+            factor = _factor(stiffness + share * modes_stiffness(body, basis, x))
+        if factor is None:
+            factor = cho_factor(stiffness + share * modes_stiffness(body, basis, x, positive=True))
+        before = size
         step = -cho_solve(factor, residual)
         length, lower = 1.0, potential(x + step)
         while not lower < value and length > SHORTEST:
             length *= 0.5
             lower = potential(x + length * step)
         if not lower < value:
-            break  # rounding
+            return None
         x, value = x + length * step, lower
-    return x
+    return None
+
+
+def modes_stiffness(body: FullBody, basis: np.ndarray, x: np.ndarray, *, positive: bool = False) -> np.ndarray:
+    """(r, r) VᵀK(V x)V; `positive`: of positive element stiffnesses and a little of that at rest."""
+    tangent = body.force_and_stiffness(basis @ x, projected=positive)[1]
+    if positive:
+        tangent = tangent + FLOOR * body.rest_stiffness
+    return np.asarray(basis.T @ (tangent @ basis))
+
+
+def _factor(matrix: np.ndarray) -> tuple[np.ndarray, bool] | None:
+    """Cholesky factor, or nothing where there is none."""
+    try:
+        return cho_factor(matrix)
+    except np.linalg.LinAlgError:
+        return None
