@@ -351,7 +351,10 @@ def _swept(task: tuple[Case, str, Project, Path]) -> tuple[str, list[Row], dict[
     case, label, project, cache = task
     built = _built(case, project, cache)
     # The corrections of more poses change the moving rest shape, hence the truth.
-    truth = Truth(case, built, converged=False)
+    try:
+        truth = Truth(case, built, converged=False)
+    except SolverError as trouble:
+        return label, [Row(f"{case.what}, {label}", "%", None, note=f"not compared: {trouble}")], {}
     rows = [
         truth.row(f"{case.what}, {label}", built),
         truth.row(f"{case.what}, {label}: exact forces", built, forces=exact_forces),

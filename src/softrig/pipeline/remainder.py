@@ -6,8 +6,7 @@ on the other hand, need all of the remainder, or what turns is pulled back by a 
 
 So it is tried. At every pose the full body is loaded by what the rig can cause until it is at rest, and so are the
 modes alone, with each γ, their stiffness K⁺ raised to γ VᵀKV (not limited by `MOST`, nor held by contacts: the full
-body is not either). The γ that counts is the one with which
-they come nearest to where the full body went.
+body is not either). The γ that counts is the one with which they come nearest to where the full body went.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from softrig.pipeline.yielding import raised, yielding_stiffness
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 """What γ may be. At rest under loads an arm of 1,500 tets and 100 modes is 17, 14 and 5 % off at 0.2, 0.6 and 0.8; on a
 wave that it did not see 16, 14 and 7. A gorilla of 5,300 tets and 100 modes is 14, 16 and 22 % off at rest at 0.2, 0.4
-and 0.8; on a jump, with its stiffness known, 14.2, 14.7 and, at 1, 24."""
+and 0.8; on a jump, with its stiffness known, 14, 15 and, at 1, 27."""
 ALIKE = 1.2
 """Of shares whose errors are within this factor of the least, the smallest: a stiffness that has to be raised to more
 of VᵀKV depends on the pose less smoothly, and its map errs more. A gorilla of 200 modes, at rest as far off at 0.2 as

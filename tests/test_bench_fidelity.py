@@ -1,0 +1,126 @@
+"""Reduced against full motion: the rows of `softrig bench fidelity` and `softrig compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from softrig.bench import fidelity
+from softrig.bench.record import Record, Row
+from softrig.bench.run import show_turned
+from softrig.characters import built_in
+from softrig.dynamics import Rayleigh
+from softrig.errors import InputError, SolverError
+from softrig.machine import this_machine
+from softrig.pipeline.telling import COSTS as BUILD_COSTS
+from softrig.project import Project
+
+
+def test_the_best_that_shapes_can_do():
+    random = np.random.default_rng(5)
+    shapes, mass = random.standard_normal((7, 3, 4)), random.uniform(0.5, 2.0, 7)
+    inside = np.einsum("nia,ka->kni", shapes, random.standard_normal((3, 4)))
+    assert fidelity.span_error(inside, shapes, mass) < 1e-12
+    beyond = random.standard_normal((1, 7, 3))
+    root = np.sqrt(mass)[:, None]
+    rows = (root[:, :, None] * shapes).reshape(21, 4)
+    left = np.linalg.lstsq(rows, (root * beyond[0]).ravel(), rcond=None)[1]
+    expected = np.sqrt(left[0] / ((root * beyond[0]) ** 2).sum())
+    assert fidelity.span_error(beyond, shapes, mass) == pytest.approx(expected)
+
+
+def test_no_coarse_mesh_says_why_and_loses_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise InputError("young.npy: it was made for another mesh")
+
+    monkeypatch.setattr(fidelity, "equal_cost_body", refused)
+    truth = object.__new__(fidelity.Truth)
+    truth.damping = Rayleigh(0.0, 0.0)
+    row = truth.coarse_row("a coarse mesh", None, Project(), tmp_path)
+    assert row.ours is None
+    assert row.note == "young.npy: it was made for another mesh"
+
+
+@pytest.mark.parametrize("width", [80, 130])
+def test_many_ways_stand_whole_in_a_narrow_terminal(width: int) -> None:
+    ways = [f"our way number {k}, exact forces" for k in range(11)]
+    rows = [Row(way, "%", 10.0 + k, also={"against a converged step, %": 30.0 + k}) for k, way in enumerate(ways)]
+    rows.append(Row("a coarse mesh", "%", None, also={"a step, over ours": 2.0}, note="too coarse"))
+    console = Console(width=width, record=True, file=StringIO())
+    show_turned(console, Record("compare", "An example", this_machine(), rows, "A remark."))
+    told = console.export_text()
+    assert "…" not in told, "nothing is cut off"
+    for word in ("against a converged step, %", *(str(30 + k) for k in range(11)), "a step, over ours", "too coarse"):
+        assert word in told, word
+    assert told.count("An example") == told.count("A remark.") == 1
+    assert told.count("a step, over ours") == 1, "only where there is one"
+
+
+@pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
+def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
+    small = Project().changed(
+        mesh={"tets": 400}, basis={"modes": 12, "regions": 2, "contact": False, "rehearsal": 0.5}, poses={"count": 2}
+    )
+    small = small.changed(material={"young": "young.npy"})  # a file of the project, which every build finds
+    np.save(tmp_path / "young.npy", np.full(built_in("arm").rig.vertex_count, 30e3))
+    case = fidelity.Case("arm", "bend", 15.0, small, folder=tmp_path)
+    told: dict[str, list[float]] = {}
+
+    @contextmanager
+    def stage(title: str) -> Iterator[Callable[[int, int], None]]:
+        shares = told.setdefault(title, [])
+        yield lambda done, total: shares.append(done / total)
+
+    rows, sizes = fidelity.case_rows(case, tmp_path, converged=False, stage=stage)
+    own = [*BUILD_COSTS, "Simulating in full", "Comparing (compiles the first time)"]
+    assert list(told)[: len(own)] == own
+    assert list(told)[-1] == "Comparing the baselines"
+    assert len(told) <= 18, "all lines of progress stand on a small terminal"
+    for title in list(told)[len(BUILD_COSTS) :]:
+        assert told[title] == sorted(told[title]), f"{title}: never goes back"
+        assert told[title][-1] == 1.0, title
+    assert list(sizes) == ["arm without 'bend'"]
+    by_name = {row.what.split(": ")[1]: row for row in rows}
+    assert len(by_name) == 11
+    coarse = by_name.pop("a coarse full mesh of equal cost")
+    assert coarse.ours > coarse.also["ours on the surface, %"] > 0.0
+    assert coarse.also["tets"] < 400
+    # Whichever it is on this machine, it is said.
+    assert (coarse.also["a step, over ours"] > 1.0) == ("no mesh costs so little" in coarse.note)
+    assert {"peak, of the true one", "frequency, % off"} <= set(coarse.also)
+    for row in by_name.values():
+        assert 0.0 < row.ours < 100.0
+        assert {"peak, of the true one", "frequency, % off", "volume drift, %"} <= set(row.also)
+        # The clip itself puts the forearm into the upper arm; flesh that moves changes that by little.
+        assert abs(row.also["overlap added, ml"]) < row.also["true overlap, ml"]
+    assert 0.0 < by_name["ours"].also["best of these shapes, %"] < by_name["ours"].ours
+    assert "best of these shapes, %" not in by_name["the paper's recipe"].also
+    assert by_name["ours"].ours < by_name["the paper's recipe"].ours
+    assert by_name["ours"].ours < by_name["one PCA basis in the world, exact forces"].ours
+    assert by_name["ours"].ours < by_name["basis of the neutral pose, exact forces"].ours
+    assert abs(by_name["ours"].also["frequency, % off"]) < 20.0
+    few, _ = fidelity.case_rows(replace(case, baselines=False), tmp_path, converged=False)
+    assert few == rows[:3]
+    assert abs(by_name["ours"].ours - by_name["ours, forces of every tet"].ours) < 1.0, "few tets are enough"
+
+
+def test_a_case_whose_full_simulation_fails_costs_its_own_rows_only(tmp_path, monkeypatch):
+    def fails(case, cache, **_):
+        if case.clip == "walk":
+            raise SolverError("the step at 0.5 s diverged")
+        return [Row(f"{case.what}: ours", "%", 5.0)], {case.what: {"tets": 1}}
+
+    monkeypatch.setattr(fidelity, "case_rows", fails)
+    monkeypatch.setattr(fidelity, "worker_count", lambda _: 1)
+    record = fidelity._cases("fidelity", "title", fidelity.CASES, lambda *_: None)
+    lost = [row for row in record.rows if row.ours is None]
+    assert [row.what for row in lost] == ["gorilla without 'walk'"]
+    assert "0.5 s diverged" in lost[0].note
+    assert len(record.rows) == len(fidelity.CASES)
