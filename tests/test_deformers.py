@@ -46,6 +46,17 @@ class TestBlendShapes:
             BlendShapes(points, np.ones((2, 5, 3)), ("a", "b"))
 
 
+def plainly_bent(bend: Bend, angle: float) -> np.ndarray:
+    """(n, 3) the bend's points by the definition."""
+    arms = bend.rest_positions - bend.origin
+    s, u = arms @ bend.axis, arms @ bend.direction
+    c = np.clip(s, bend.low, bend.high)
+    turn = angle / (bend.high - bend.low) * c
+    along = c * np.sinc(turn / np.pi) - u * np.sin(turn) + (s - c) * np.cos(turn)
+    aside = 0.5 * c * turn * np.sinc(0.5 * turn / np.pi) ** 2 + u * np.cos(turn) + (s - c) * np.sin(turn)
+    return bend.rest_positions + np.outer(along - s, bend.axis) + np.outer(aside - u, bend.direction)
+
+
 class TestBend:
     def bar(self):
         x = np.linspace(-1.0, 3.0, 401)
@@ -68,6 +79,29 @@ class TestBend:
         assert out[400] == pytest.approx([radius, radius + 1.0, 0.0], abs=1e-12)  # straight on, upwards
         assert out[0] == pytest.approx([-1.0, 0.0, 0.0], abs=1e-15)
         assert bar.positions(np.zeros(1)) == pytest.approx(bar.rest_positions, abs=1e-15)
+
+    @given(seeds, st.sampled_from([0.0, 1e-9, 1e-3, 0.9, 1.999, 2.0, 2.001, 7.0, 60.0]))
+    @few
+    def test_is_the_definition_in_plain_numpy(self, seed, largest):
+        """Angles on both sides of where the compiled series begin to be doubled."""
+        rng = np.random.default_rng(seed)
+        points = rng.normal(size=(rng.integers(1, 40), 3))
+        low, high = -rng.uniform(0.0, 1.0), rng.uniform(0.1, 1.0)
+        bend = Bend(points, *rng.normal(size=(3, 3)), low, high)
+        angle = largest * rng.choice([-1.0, 1.0])
+        out = bend.positions(np.array([angle]))
+        assert np.abs(out - plainly_bent(bend, angle)).max() < 2e-14 * (1.0 + abs(angle))
+
+    def test_takes_points_in_any_order_of_memory_and_leaves_them(self):
+        bend = RIGS["bend"]
+        points = np.asfortranarray(bend.rest_positions)
+        before = points.copy()
+        assert np.array_equal(bend.deform(np.array([0.7]), points, None), bend.positions(np.array([0.7])))
+        assert np.array_equal(points, before)
+
+    @pytest.mark.parametrize("angle", [np.nan, np.inf, -np.inf])
+    def test_an_angle_that_is_no_number_gives_none(self, angle):
+        assert np.isnan(self.bar().positions(np.array([angle]))[300]).any()
 
     def test_inner_side_is_nearer_to_the_centre(self):
         bend = replace(self.bar(), rest_positions=np.array([[1.0, 0.1, 0.5], [1.0, -0.1, 0.5]]))

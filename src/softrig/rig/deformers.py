@@ -10,6 +10,7 @@ from itertools import groupby
 import numpy as np
 
 from softrig.errors import InputError, NotFiniteError, require_finite
+from softrig.rig.bend_kernel import bent_points
 from softrig.rig.deforming import Deforming, checked_positions
 from softrig.rig.parameters import Parameters, unique_names
 from softrig.rig.protocol import Deformer
@@ -114,16 +115,17 @@ class Bend(Deforming):
         """The angle between the two ends."""
         return Parameters((f"{self.name}.angle",), ("rad",), np.zeros(1), np.zeros(0))
 
+    @cached_property
+    def _frame(self) -> np.ndarray:
+        """(3, 3) origin, axis and direction."""
+        return np.stack([self.origin, self.axis, self.direction])
+
     def deform(self, p: np.ndarray, points: np.ndarray, vertices: np.ndarray | None) -> np.ndarray:
         """(len(points), 3) bent points."""
-        arms = points - self.origin
-        s, u = arms @ self.axis, arms @ self.direction
-        c = np.clip(s, self.low, self.high)
-        turn = p[0] / (self.high - self.low) * c
-        # The arc's point is (sin φ, 1 − cos φ) c/φ; sinc keeps it exact at angle zero.
-        along = c * np.sinc(turn / np.pi) - u * np.sin(turn) + (s - c) * np.cos(turn)
-        aside = 0.5 * c * turn * np.sinc(0.5 * turn / np.pi) ** 2 + u * np.cos(turn) + (s - c) * np.sin(turn)
-        return points + np.outer(along - s, self.axis) + np.outer(aside - u, self.direction)
+        given = np.ascontiguousarray(points, dtype=np.float64)
+        out, room = np.empty_like(given), np.empty((4, len(given)))
+        bent_points(self._frame, float(self.low), float(self.high), float(p[0]), given, room, out)
+        return out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
