@@ -12,6 +12,7 @@ from bodies_for_tests import RUBBER, relative
 from moving_bars_for_tests import BAR, bar_model, carriers_of, lumped, rotation, skin_carriers, sliding, swing
 from softrig.dynamics import Integrator, Rayleigh, State, kinetic_energy, static_equilibrium
 from softrig.errors import InputError, NotFiniteError
+from softrig.fem.laws import LAWS
 from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
 from softrig.models.full import FullBody
@@ -63,7 +64,7 @@ def test_at_a_constant_pose_it_is_the_full_body_built_there(method, iterations):
         solver="superlu",
     )
     moving.place(posed.vertices)
-    damping = Rayleigh(0.7, 0.004)
+    damping = Rayleigh(0.7)  # β damps by other matrices: K(u) there, the viscosity here
     load = still.restrict(still.vertex_mass[:, None] * np.array([1.0, -9.81, 3.0]))
     reference = Integrator(still, 1 / 60, method, damping=damping, iterations=iterations)
     integrator = MovingIntegrator(moving, 1 / 60, method, damping=damping, iterations=iterations)
@@ -227,6 +228,64 @@ def test_energy_is_kept_without_damping_in_a_uniformly_accelerated_bar():
     for _ in range(100):
         state = damped.step(state, load)
     assert body.energy(state.q) + kinetic_energy(body, state) - load @ state.q < -0.1 * max(kinetic)
+
+
+# Damping
+
+
+@pytest.mark.parametrize("law", sorted(LAWS))
+def test_viscosity_at_rest_is_the_stiffness_of_every_law(law):
+    body = held_bar(law)
+    body.place(bent(BAR.vertices))
+    assert relative(body.viscosity(np.zeros(body.size)).toarray(), body.rest_stiffness.toarray()) < 1e-12
+
+
+def test_viscosity_takes_by_the_rates_of_volume_and_of_green_strain():
+    """vᵀ B v = ∫ λ J̇² + 2μ Ė : Ė, the rates by differences; forms of all v are the whole of a symmetric matrix."""
+    body, rng = held_bar(), np.random.default_rng(0)
+    q, points = 0.01 * rng.standard_normal(body.size), BAR.stiffness_points
+
+    def gradients(q: np.ndarray) -> np.ndarray:
+        return np.eye(3) + np.einsum("eai,eaj->eij", body.expand(q)[BAR.elements], points.gradients[:, 0])
+
+    matrix = body.viscosity(q)
+    assert relative(matrix.toarray(), matrix.toarray().T) < 1e-14
+    for _ in range(5):
+        v = rng.standard_normal(body.size)
+        before, after = gradients(q - 1e-6 * v), gradients(q + 1e-6 * v)
+        growth = (np.linalg.det(after) - np.linalg.det(before)) / 2e-6
+        strain = 0.5 * (np.swapaxes(after, 1, 2) @ after - np.swapaxes(before, 1, 2) @ before) / 2e-6
+        power = points.volumes[:, 0] @ (body.lam * growth**2 + 2.0 * body.mu * np.sum(strain**2, axis=(1, 2)))
+        assert v @ (matrix @ v) == pytest.approx(power, rel=1e-7)
+
+
+def test_viscosity_gives_no_energy_and_does_not_see_a_rotation_where_the_stiffness_does():
+    body, state = squeezed_bar("stable-neo-hookean", 0.3)
+    assert np.linalg.eigvalsh(body.force_and_stiffness(state.q)[1].toarray()).min() < -1.0
+    assert np.linalg.eigvalsh(body.viscosity(state.q).toarray()).min() > 0.0
+    loose = MovingBody(BAR.elements, BAR.vertices, fixed=None, vertex_mass=lumped(BAR), young=2e4, poisson=0.4)
+    q = np.zeros_like(BAR.vertices)
+    q[:, 0] = -0.3 * BAR.vertices[:, 0]
+    turning = np.cross((0.3, -1.0, 2.0), BAR.vertices + q).ravel()
+    viscosity, stiffness = loose.viscosity(q.ravel()), loose.force_and_stiffness(q.ravel())[1]
+    assert np.linalg.norm(viscosity @ turning) < 1e-12 * np.linalg.norm(stiffness @ turning)
+
+
+@pytest.mark.parametrize("iterations", [3, None])
+def test_strong_damping_of_soft_flesh_does_not_feed_it(iterations):
+    """A bar pressed together that turns as it opens: with D = βK(u) damping pushes it on until it flies off."""
+    body, state = squeezed_bar("stable-neo-hookean", 0.3)
+    side = np.zeros_like(BAR.vertices)
+    side[:, 1] = 4.0 * BAR.vertices[:, 0]
+    state = replace(state, v=body.restrict(side))
+    integrator = MovingIntegrator(body, 1 / 180, damping=Rayleigh(0.4, 0.05), iterations=iterations)
+    state = integrator.start(state, np.zeros(body.size))
+    first = total = body.energy(state.q) + kinetic_energy(body, state)
+    for _ in range(60):
+        state = integrator.step(state, np.zeros(body.size))
+        last, total = total, body.energy(state.q) + kinetic_energy(body, state)
+        assert total < 1.001 * last
+    assert total < 0.5 * first
 
 
 # Steps that would go wrong

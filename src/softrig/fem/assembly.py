@@ -121,21 +121,57 @@ def force_and_stiffness(
                 laws.projected_hessian(law, F, lam[e], mu[e], H, work)
             else:
                 laws.hessian(law, F, lam[e], mu[e], H, work)
-            # Row sums of the shape gradients vanish, so the last corner follows from the others.
-            for b in range(corners - 1):
-                for row in range(9):
-                    for j in range(3):
-                        HB[row, j] = volume * (
-                            H[row, 3 * j] * G[b, 0] + H[row, 3 * j + 1] * G[b, 1] + H[row, 3 * j + 2] * G[b, 2]
-                        )
-                for a in range(b + 1):
-                    for i in range(3):
-                        for j in range(3):
-                            block[a, b, i, j] += (
-                                G[a, 0] * HB[3 * i, j] + G[a, 1] * HB[3 * i + 1, j] + G[a, 2] * HB[3 * i + 2, j]
-                            )
+            _add_blocks(H, G, volume, HB, block)
         _complete_blocks(block)
         _scatter_blocks(block, nodes[e], slots[e], free, starts, data)
+
+
+@njit(cache=True)
+def viscosity(
+    nodes: np.ndarray,
+    gradients: np.ndarray,
+    volumes: np.ndarray,
+    lam: np.ndarray,
+    mu: np.ndarray,
+    u: np.ndarray,
+    free: np.ndarray,
+    slots: np.ndarray,
+    starts: np.ndarray,
+    data: np.ndarray,
+) -> None:
+    """Write the matrix of `laws.viscosity` at u into the values `data` of the system's pattern, newton per metre."""
+    corners = nodes.shape[1]
+    F = np.empty((3, 3))
+    H = np.empty((9, 9))
+    HB = np.empty((9, 3))
+    block = np.empty((corners, corners, 3, 3))
+    data[:] = 0.0
+    for e in range(nodes.shape[0]):
+        block[:] = 0.0
+        for p in range(volumes.shape[1]):
+            _deformation_gradient(u, nodes[e], gradients[e, p], F)
+            laws.viscosity(F, lam[e], mu[e], H)
+            _add_blocks(H, gradients[e, p], volumes[e, p], HB, block)
+        _complete_blocks(block)
+        _scatter_blocks(block, nodes[e], slots[e], free, starts, data)
+
+
+@njit(cache=True)
+def _add_blocks(H: np.ndarray, G: np.ndarray, volume: float, HB: np.ndarray, block: np.ndarray) -> None:
+    """Add volume · dN_a H dN_b to the upper blocks of all corners but the last; HB (9, 3) is scratch."""
+    # Row sums of the shape gradients vanish, so the last corner follows from the others.
+    for b in range(block.shape[0] - 1):
+        for row in range(9):
+            for j in range(3):
+                HB[row, j] = volume * (
+                    H[row, 3 * j] * G[b, 0] + H[row, 3 * j + 1] * G[b, 1] + H[row, 3 * j + 2] * G[b, 2]
+                )
+        for a in range(b + 1):
+            for i in range(3):
+                for j in range(3):
+                    block[a, b, i, j] += (
+                        G[a, 0] * HB[3 * i, j] + G[a, 1] * HB[3 * i + 1, j] + G[a, 2] * HB[3 * i + 2, j]
+                    )
 
 
 @njit(cache=True)

@@ -210,6 +210,26 @@ def hessian(law: int, F: np.ndarray, lam: float, mu: float, H: np.ndarray, work:
 
 
 @njit(cache=True)
+def viscosity(F: np.ndarray, lam: float, mu: float, H: np.ndarray) -> None:
+    """Write H (9, 9), pascal, of the viscous stress H Ḟ = λ J̇ cof F + 2μ F Ė, which takes λ J̇² + 2μ Ė : Ė.
+
+    H[iK, jL] = λ cof[i,K] cof[j,L] + μ (F[i,L] F[j,K] + (FFᵀ)[i,j] δKL), with J̇ = cof F : Ḟ and Ė = sym(FᵀḞ). At F = I
+    this is the Hessian of every law. Elsewhere it resists every change of volume and of shape and no rotation, so that
+    a damping made of it takes energy only. A law's own Hessian gives some where flesh is compressed and turns.
+    """
+    for i in range(3):
+        for j in range(i + 1):
+            left = mu * (F[i, 0] * F[j, 0] + F[i, 1] * F[j, 1] + F[i, 2] * F[j, 2])
+            for K in range(3):
+                for L in range(3):
+                    value = lam * _cofactor(F, i, K) * _cofactor(F, j, L) + mu * F[i, L] * F[j, K]
+                    if K == L:
+                        value += left
+                    H[3 * i + K, 3 * j + L] = value
+                    H[3 * j + L, 3 * i + K] = value
+
+
+@njit(cache=True)
 def projected_hessian(law: int, F: np.ndarray, lam: float, mu: float, H: np.ndarray, work: np.ndarray) -> None:
     """The nearest positive semidefinite matrix to `hessian`, through the principal stretches."""
     _principal_hessian(law, F, lam, mu, H, work, True)
