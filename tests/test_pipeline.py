@@ -10,7 +10,7 @@ import pytest
 
 from characters_for_tests import SMALL, bent_bar, limb, tube
 from softrig.bases.localised import BoneRegions
-from softrig.errors import InputError, ModeCountError
+from softrig.errors import IndexRangeError, InputError, ModeCountError
 from softrig.fem.material import Material
 from softrig.fidelity import trajectory_error
 from softrig.io.caches import read_npz
@@ -22,6 +22,7 @@ from softrig.pipeline.build import Built, build, build_parts
 from softrig.pipeline.cache import StageCache
 from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, reduced_trajectory
 from softrig.pipeline.flesh import make_flesh
+from softrig.pipeline.inertia import clip_inertia_errors
 from softrig.pipeline.regions import make_regions
 from softrig.pipeline.rehearsal import violent_parts
 from softrig.pipeline.remainder import SHARES
@@ -48,6 +49,11 @@ def interpolated(cache) -> Built:
 
 @pytest.fixture(scope="module")
 def boxed(cache) -> Built:
+    return build_parts(bent_bar(), SMALL.changed(basis={"regions": 1, "interpolation": "world"}), cache=cache, jobs=1)
+
+
+@pytest.fixture(scope="module")
+def fitted(cache) -> Built:
     return build_parts(bent_bar(), SMALL.changed(basis={"regions": 1}), cache=cache, jobs=1)
 
 
@@ -84,6 +90,42 @@ def test_a_black_box_model_obeys_its_definitions(boxed: Built) -> None:
     assert max(boxed.model.notes["inertia"]["errors"]) < 0.02
 
 
+def test_a_black_box_with_fitted_frames_obeys_its_definitions(fitted: Built) -> None:
+    identities(fitted)
+    model, posing = fitted.model, fitted.posing
+    assert model.interpolation == "bind"
+    assert model.skin is None
+    X, mass = fitted.flesh.mesh.vertices, fitted.flesh.unit_mass
+    for p in (*model.poses.parameters, np.array([0.4])):
+        np.testing.assert_allclose(posing.vertex_rotations(p, X, mass), model.vertex_rotations(p), atol=1e-12)
+        np.testing.assert_allclose(posing.matrices(p)[:, :3], model.bone_matrices(p), atol=1e-12)
+        drive = model_simulation(model).stepper.carriers(p)
+        np.testing.assert_allclose(drive[: 12 * len(posing.matrices(p))], model.bone_matrices(p).ravel(), atol=1e-12)
+    assert max(clip_inertia_errors(model).values()) < 0.02
+    stepper = model_simulation(model).stepper
+    stepper.q[:] = np.linspace(-0.01, 0.02, model.mode_count)
+    p = np.array([0.4])
+    stepper.place(stepper.carriers(p))
+    moved = model.displacement(p, stepper.q)
+    carried = np.einsum("na,nak->nk", model.embedding_weights, moved[model.embedding_nodes])
+    np.testing.assert_allclose(stepper.surface(p), model.rig.positions(p) + carried, atol=1e-5)
+
+
+def test_shapes_of_one_pose_serve_a_bend_where_frames_turn_them(cache: Path) -> None:
+    """By 1.2 rad to either side: in the world they point where the bar was, not where it is."""
+    _, poses = bent_bar().clips[0].resample(60.0)
+    poses, errors = poses[:31], []
+    for interpolation in ("world", "auto"):
+        settings = {"regions": 1, "rehearsal": 0.0, "interpolation": interpolation}
+        project = SMALL.changed(basis=settings, poses={"count": 1})
+        built = build_parts(bent_bar(), project, cache=cache, jobs=1)
+        damping = default_damping(built)
+        full = full_trajectory(built, poses, 60.0, damping=damping)
+        reduced = reduced_trajectory(built.model, poses, 60.0, damping=damping)
+        errors.append(trajectory_error(reduced, full, built.model.vertex_mass))
+    assert errors[1] < 0.65 * errors[0], errors
+
+
 def test_a_rehearsed_clip_is_followed_closely(cache: Path) -> None:
     """On a clip it rehearsed, the same number of modes is far truer than without."""
     errors = []
@@ -116,7 +158,7 @@ def test_violent_parts_are_those_that_accelerate(built: Built) -> None:
     assert np.ptp(part[:, lift]) > 0.09
 
 
-@pytest.mark.parametrize("kind", ["built", "boxed"])
+@pytest.mark.parametrize("kind", ["built", "boxed", "fitted"])
 def test_the_reduced_motion_follows_the_full_one(kind: str, request: pytest.FixtureRequest) -> None:
     built: Built = request.getfixturevalue(kind)
     clip = built.character.clips[0]
@@ -132,6 +174,21 @@ def test_the_reduced_motion_follows_the_full_one(kind: str, request: pytest.Fixt
         reduced_trajectory(exact_forces(built), poses, 60.0, damping=damping), full, built.model.vertex_mass
     )
     assert error < exact + 0.05
+
+
+def test_the_file_keeps_fitted_frames(fitted: Built, tmp_path: Path) -> None:
+    save_model(fitted.model, tmp_path / "bar.softrig")
+    loaded = load_character_model(tmp_path / "bar.softrig")
+    clip = fitted.character.clips[0]
+    ours, theirs = (model_simulation(model).bake(clip, 30.0) for model in (fitted.model, loaded))
+    assert np.abs(ours.vertices - theirs.vertices).max() < 1e-6
+    sample = np.full_like(loaded.tet_rig.frame_sample, 10**6)
+    with pytest.raises(IndexRangeError, match="fitted frames"):
+        replace(loaded, tet_rig=replace(loaded.tet_rig, frame_sample=sample))
+    with pytest.raises(InputError, match="fit of frames"):
+        replace(loaded.tet_rig, frame_fit=loaded.tet_rig.frame_fit[:, :3])
+    with pytest.raises(InputError, match="both"):
+        replace(loaded.tet_rig, frame_fit=None)
 
 
 def test_the_file_simulates_alone(built: Built, tmp_path: Path) -> None:

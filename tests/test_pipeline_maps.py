@@ -37,7 +37,7 @@ def built(cache) -> Built:
 
 @pytest.fixture(scope="module")
 def boxed(cache) -> Built:
-    return build_parts(bent_bar(), SMALL.changed(basis={"regions": 1}), cache=cache, jobs=1)
+    return build_parts(bent_bar(), SMALL.changed(basis={"regions": 1, "interpolation": "world"}), cache=cache, jobs=1)
 
 
 def test_unseen_force_errors_are_small_at_and_between_poses(built: Built) -> None:
@@ -125,7 +125,15 @@ def test_the_inertia_map_is_exact_at_the_poses_and_truer_between_them(built: Bui
     assert max(model.notes["inertia"]["along clips"].values()) < 0.5 * max(plain.values())
 
 
-def test_the_paper_and_black_boxes_mix_inertia_by_pose_weights(boxed: Built, cache: Path) -> None:
+@pytest.mark.parametrize(("scale", "ends"), [(1.0, 1.5 * 1.2), (0.1, ALONE)])
+def test_an_angle_alone_goes_as_far_as_a_joint(scale: float, ends: float, boxed: Built) -> None:
+    """A bend that its clips hardly show is a joint nevertheless: without samples its stiffness was made up."""
+    frames = scale * clip_frames(boxed.model)
+    alone = poses_of_one(boxed.model, frames)
+    np.testing.assert_allclose(np.sort(alone[:, 0]), [-ends, ends], rtol=0.03)
+
+
+def test_the_paper_and_the_world_mix_inertia_by_pose_weights(boxed: Built, cache: Path) -> None:
     assert boxed.model.inertia_map is None
     assert build(limb(), SMALL, recipe="paper", cache=cache, jobs=1).inertia_map is None
 

@@ -143,7 +143,8 @@ class BasisSettings(_Settings):
     handles: tuple[HandleSettings, ...] = ()
     """Regions by hand."""
     interpolation: Literal["auto", "bind", "world"] = "auto"
-    """"bind" rotates shapes with the skin; "world" is the paper's; "auto": bind for skinned characters."""
+    """"bind" rotates shapes with the skin, or with frames fitted to a rig without bones; "world" is the paper's;
+    "auto" is bind."""
     between_poses: Literal["pooled", "interpolated", "neutral"] | None = None
     """"pooled": one basis for all poses, the principal components of all of theirs; "interpolated": a basis at each
     pose, as in the paper; "neutral": the rest pose's. Default: pooled in bind space, interpolated in the world."""

@@ -1,9 +1,10 @@
 """From rig parameters p to carrier values z, which is all the step knows of the pose.
 
-A skin's z: bone matrices M_b (B, 3, 4), then pose weights w (m,). A black box' z: positions of the observed tet
-vertices, carried by the surface without corrections, then w. Behind either, where the model has them, stand the weights
-of the stiffness map's components and the shares of the inertia map's. Skins are compiled; a black box is asked for the
-few surface vertices that its observed tet vertices hang on.
+A skin's z: bone matrices M_b (B, 3, 4), then pose weights w (m,); so that of frames fitted to a rig without bones. A
+black box' z: positions of the observed tet vertices, carried by the surface without corrections, then w. Behind either,
+where the model has them, stand the weights of the stiffness map's components and the shares of the inertia map's. Skins
+are compiled; any other rig is asked for the few surface vertices that frames are fitted to, or observed tet vertices
+hang on.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from softrig.errors import InputError
 from softrig.models.inertia_map import write_shares
 from softrig.models.kernels import pose_space_drive as kernels
 from softrig.models.pose_kernel import PoseKernel, write_kernel
-from softrig.models.pose_space import PoseSpaceModel, parameters_start, rest_inverses
+from softrig.models.pose_space import PoseSpaceModel, fitted_matrices, parameters_start, rest_inverses
 from softrig.models.stiffness_map import write_weights
 from softrig.numerics.rotations import quaternion_conjugate, unit_quaternions
 from softrig.rig.bones import skin_of
@@ -53,6 +54,33 @@ class SkinDrive:
         w = np.empty(len(self._features.matrix))
         kernels.pose_weights(self._features, np.ascontiguousarray(p, dtype=np.float64), self._room, w)
         return w
+
+
+class FittedDrive:
+    """Carrier values of a rig without bones that frames stand for: their matrices from a few surface vertices."""
+
+    def __init__(self, model: PoseSpaceModel, rig: Rig) -> None:
+        fit, sample = model.tet_rig.frame_fit, model.tet_rig.frame_sample
+        assert fit is not None
+        assert sample is not None
+        self._fit, self._sample = np.ascontiguousarray(fit), sample
+        self.size = 12 * len(fit) + len(model.poses)
+        self._rig = rig
+        self._pose = CorrectedPose(model, rig)
+        self._maps = MapDrive(model)
+
+    def __call__(self, p: np.ndarray) -> np.ndarray:
+        """z (Z,) at parameters p (P,)."""
+        p, w = self._pose(self._rig.parameters.checked(p))
+        z = np.empty(self.size + self._maps.size)
+        z[: self.size - len(w)] = fitted_matrices(self._fit, self._rig.positions(p, self._sample)).ravel()
+        z[self.size - len(w) : self.size] = w
+        self._maps.write(self._pose.features, w, z[self.size :])
+        return z
+
+    def pose_weights(self, p: np.ndarray) -> np.ndarray:
+        """w (m,) at parameters p (P,)."""
+        return self._pose.weights(p)
 
 
 class BlackBoxDrive:
@@ -153,10 +181,12 @@ def observed_vertices(model: PoseSpaceModel) -> np.ndarray:
     return np.unique(np.concatenate([corners, model.cubature.inertial_vertices, model.tet_rig.root_sample]))
 
 
-def pose_drive(model: PoseSpaceModel, rig: Rig) -> SkinDrive | BlackBoxDrive:
+def pose_drive(model: PoseSpaceModel, rig: Rig) -> SkinDrive | FittedDrive | BlackBoxDrive:
     """The drive of a model by `rig`, its own or one of the same parameters."""
     if len(rig.parameters) != len(model.rig.parameters):
         raise InputError(f"the model's rig has {len(model.rig.parameters)} parameters, this one {len(rig.parameters)}")
+    if model.tet_rig.frame_fit is not None:
+        return FittedDrive(model, rig)
     if model.tet_rig.kind == "skin":
         return SkinDrive(model, rig)
     return BlackBoxDrive(model, rig, observed_vertices(model))

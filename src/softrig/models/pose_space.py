@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from softrig.errors import InputError, ModeCountError, require_indices
+from softrig.errors import InputError, ModeCountError, require_finite, require_indices
 from softrig.fem.laws import law_code
 from softrig.models.inertia_map import InertiaMap
 from softrig.models.pose_space_checks import check_model, require_shapes
@@ -73,7 +73,7 @@ class TetRig:
     """How the rest shape of the tets follows the pose (Eqs. 1–3)."""
 
     kind: str
-    """"skin": carried by bones; "black-box": carried by surface vertices."""
+    """"skin": carried by bones, or by frames fitted to a rig without any; "black-box": carried by surface vertices."""
     weights: csr_array | None = field(repr=False)
     """(n, B) skin: bone weights, rows sum to one."""
     shepard_nodes: np.ndarray | None = field(repr=False)
@@ -86,6 +86,10 @@ class TetRig:
     """Skin: the bone whose rotation is the root's."""
     root_sample: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
     """(k,) int32 black-box: tet vertices that tell the root's rotation."""
+    frame_sample: np.ndarray | None = field(default=None, repr=False)
+    """(S,) int32 skin whose bones are frames fitted to a rig without bones: the surface vertices they are fitted to."""
+    frame_fit: np.ndarray | None = field(default=None, repr=False)
+    """(B, 4, S) the fit: M_b = Σ_s x_s g_bsᵀ of the places x_s of those vertices."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -94,8 +98,19 @@ class TetRig:
             if self.weights is None:
                 raise InputError("a tet rig of the kind 'skin' needs bone weights")
             require_indices([self.root_bone], self.weights.shape[1], "the root bone")
+            self._check_frames(self.weights.shape[1])
         elif self.shepard_nodes is None or self.shepard_weights is None or len(self.root_sample) < 3:
             raise InputError("a black-box tet rig needs Shepard nodes and weights, and three vertices for its root")
+
+    def _check_frames(self, bones: int) -> None:
+        if (self.frame_sample is None) != (self.frame_fit is None):
+            raise InputError("fitted frames need both the vertices they are fitted to and the fit")
+        if self.frame_sample is None or self.frame_fit is None:
+            return
+        wanted = (bones, 4, len(self.frame_sample))
+        if self.frame_fit.shape != wanted:
+            raise InputError(f"the fit of frames must have the shape {wanted}, not {self.frame_fit.shape}")
+        require_finite(self.frame_fit, "the fit of frames")
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +160,7 @@ class PoseSpaceModel:
     poses: PoseTable
     tet_rig: TetRig
     interpolation: str
-    """"bind": shapes turn with the skin's vertex rotations; "world": with the root alone."""
+    """"bind": shapes turn with the vertex rotations of bones or fitted frames; "world": with the root alone."""
     vertices: np.ndarray = field(repr=False)
     """(n, 3) rest positions of the tet vertices."""
     tets: np.ndarray = field(repr=False)
@@ -194,7 +209,7 @@ class PoseSpaceModel:
         if self.interpolation not in INTERPOLATIONS:
             raise InputError(f"no interpolation called {self.interpolation!r}; there are {', '.join(INTERPOLATIONS)}")
         if self.interpolation == "bind" and self.tet_rig.kind != "skin":
-            raise InputError("only a skinning rig can interpolate in bind space; use 'world'")
+            raise InputError("bind space needs bones or fitted frames; use 'world'")
         if len(self.shapes) not in (1, len(self.poses)):
             raise InputError(f"a basis at {len(self.shapes)} poses; it must be at all {len(self.poses)} or at one")
         check_model(self)
@@ -223,8 +238,8 @@ class PoseSpaceModel:
 
     @property
     def skin(self) -> Skin | None:
-        """The skin that carries the tets, None for a black-box tet rig."""
-        if self.tet_rig.kind != "skin":
+        """The skin that carries the tets, None where the rig is not one."""
+        if self.tet_rig.kind != "skin" or self.tet_rig.frame_fit is not None:
             return None
         skin = skin_of(self.rig)
         if skin is None or len(skin.binding.bones) != self._bone_count:
@@ -251,6 +266,10 @@ class PoseSpaceModel:
 
     def bone_matrices(self, p: np.ndarray) -> np.ndarray:
         """(B, 3, 4) M_b at parameters p (P,): from rest to now, the identity at rest."""
+        if self.tet_rig.frame_fit is not None:
+            return fitted_matrices(
+                self.tet_rig.frame_fit, self.rig.positions(self.corrected(p), self.tet_rig.frame_sample)
+            )
         skin = self.skin
         if skin is None:
             raise InputError("a black-box rig has no bones")
@@ -412,6 +431,12 @@ def rest_inverses(skin: Skin) -> np.ndarray:
     matrices = skin.bone_matrices(skin.parameters.rest)
     flat = np.abs(np.linalg.det(matrices)) < 1e-12
     return np.linalg.inv(np.where(flat[:, None, None], np.eye(4), matrices))
+
+
+def fitted_matrices(fit: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """(B, 3, 4) M_b = Σ_s x_s g_bsᵀ of frames with `fit` g (B, 4, S) whose sample is at `places` x (S, 3), metres."""
+    bones, rows, count = fit.shape
+    return np.ascontiguousarray((fit.reshape(-1, count) @ places).reshape(bones, rows, 3).transpose(0, 2, 1))
 
 
 def blended_rotations(weights: csr_array, frames: np.ndarray) -> np.ndarray:

@@ -60,6 +60,8 @@ def check_model(model: PoseSpaceModel) -> None:
         if model.interpolation != "bind":
             raise InputError("an inertia map is for shapes in bind space")
         model.inertia_map.check(len(model.poses.feature_weights), r, m, model.frame_count)
+    if model.tet_rig.frame_sample is not None:
+        require_indices(model.tet_rig.frame_sample, model.rig.vertex_count, "surface vertices of fitted frames")
     require_indices(model.tets.ravel(), n, "vertices of tets")
     require_indices(model.embedding_nodes.ravel(), n, "tet vertices that carry the surface")
     require_indices(model.triangles.ravel(), points, "vertices of triangles")

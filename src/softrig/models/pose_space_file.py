@@ -45,7 +45,8 @@ _STIFFNESS = (*_KERNEL, "coefficients", "components")
 _INERTIA = (*_KERNEL, "coefficients", "remainders", "owners", "components", "turning")
 _POSES = ("parameters", "features", "feature_weights")
 _INTEGERS = ("tets", "triangles", "embedding_nodes", "region_of_mode", "gyro_frames", "inertial_vertices", "columns",
-             "groups", "owners", "starts", "shepard_nodes", "root_sample", "vertices_of_region")  # fmt: skip
+             "groups", "owners", "starts", "shepard_nodes", "root_sample", "frame_sample",
+             "vertices_of_region")  # fmt: skip
 MOST_ENTRIES = 1 << 28
 """Vertices times modes times poses: a hundred times the largest sensible model; shapes are dense in memory."""
 _SINGLE = ("gyro", "shape_rows", "components", "turning")
@@ -174,6 +175,9 @@ def _put_tet_rig(tet_rig: TetRig, arrays: Arrays) -> None:
     if tet_rig.shepard_nodes is not None and tet_rig.shepard_weights is not None:
         arrays["tet_rig.shepard_nodes"] = tet_rig.shepard_nodes
         arrays["tet_rig.shepard_weights"] = tet_rig.shepard_weights
+    if tet_rig.frame_sample is not None and tet_rig.frame_fit is not None:
+        arrays["tet_rig.frame_sample"] = tet_rig.frame_sample
+        arrays["tet_rig.frame_fit"] = tet_rig.frame_fit
 
 
 def _tet_rig(table: Mapping[str, Any], arrays: Mapping[str, np.ndarray], count: int) -> TetRig:
@@ -190,6 +194,8 @@ def _tet_rig(table: Mapping[str, Any], arrays: Mapping[str, np.ndarray], count: 
         arrays["tet_rig.corrections"],
         int(table["root_bone"]),
         arrays["tet_rig.root_sample"],
+        arrays.get("tet_rig.frame_sample"),
+        arrays.get("tet_rig.frame_fit"),
     )
 
 

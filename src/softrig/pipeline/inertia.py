@@ -35,7 +35,7 @@ def make_inertia(flesh: Flesh, posing: Posing, shapes: Shapes, mass: np.ndarray,
     X, unit = flesh.mesh.vertices, flesh.unit_mass
     frames = np.stack([posing.frames(p, X, unit) for p in posing.table.parameters])
     rotations = np.stack([posing.vertex_rotations(p, X, unit) for p in posing.table.parameters])
-    if posing.bones is not None:
+    if posing.tet_rig.kind == "skin":
         assert posing.tet_rig.weights is not None
         matrices = skin_inertia(
             shapes.shapes,
@@ -43,7 +43,7 @@ def make_inertia(flesh: Flesh, posing: Posing, shapes: Shapes, mass: np.ndarray,
             X,
             posing.tet_rig.corrections,
             posing.tet_rig.weights,
-            np.stack([posing.bones.matrices(p)[:, :3] for p in posing.table.parameters]),
+            np.stack([posing.matrices(p)[:, :3] for p in posing.table.parameters]),
             rotations,
             frames,
         )

@@ -51,9 +51,10 @@ def with_inertia_map(
     poses, groups, lengths = samples.poses, samples.groups, samples.lengths
     weights = model.tet_rig.weights
     assert weights is not None
+    fit = model.tet_rig.frame_fit
     key = content_hash(
         poses, model.shapes, model.vertex_mass, model.vertices, model.tet_rig.corrections, weights.data,
-        weights.indices, weights.indptr, lengths, [COMPONENTS, KEPT, FAINT, RIDGE],
+        weights.indices, weights.indptr, lengths, [COMPONENTS, KEPT, FAINT, RIDGE], *([] if fit is None else [fit]),
     )  # fmt: skip
 
     def make() -> Arrays:

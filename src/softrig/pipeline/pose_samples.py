@@ -24,8 +24,9 @@ from softrig.rig.parameters import Parameters
 FRAMES_A_SECOND = 15.0
 """Of the clips, from which sample poses are chosen."""
 MOST_FRAMES = 4000
-FROM_CLIPS, MIXED = 48, 48
-"""Sample poses from the clips, and poses that take every joint from another moment of them."""
+FROM_CLIPS, MIXED = 48, 96
+"""Sample poses from the clips, and poses that take every joint from another moment of them. A gorilla's jump that the
+build did not see is 0.7 to 0.9 points nearer to the truth with 96 or 144 of the latter than with 48."""
 ALONE = 0.9
 """Radians that a joint turns alone, both ways about each of its axes."""
 MOST_ALONE = 120
@@ -149,7 +150,7 @@ def sample_poses(
 
 def poses_of_one(model: PoseSpaceModel, frames: np.ndarray) -> np.ndarray:
     """(k, P) the first pose with one joint turned by ± `ALONE` about one of its axes, or with one other parameter
-    `BEYOND` times as far from there as any frame (t, P).
+    `BEYOND` times as far from there as any frame (t, P); if that is an angle, as far as a joint, too.
 
     Of those that the frames move; of a model without clips, all joints that reach far enough.
     """
@@ -163,6 +164,8 @@ def poses_of_one(model: PoseSpaceModel, frames: np.ndarray) -> np.ndarray:
     joints = parameters.quaternions[turned]
     turns = quaternions_from_vectors(ALONE * np.concatenate([np.eye(3), -np.eye(3)]))
     ends = start + BEYOND * (np.stack([frames.min(axis=0), frames.max(axis=0)]) - start)
+    least = np.where(np.array(parameters.units) == "rad", ALONE, 0.0)
+    ends = np.stack([np.minimum(ends[0], start - least), np.maximum(ends[1], start + least)])
     others = np.setdiff1d(np.flatnonzero(moved), parameters.quaternions[:, None] + np.arange(4))
     found = np.tile(start, (len(turns) * len(joints) + len(ends) * len(others), 1))
     for index, place in enumerate(joints):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,12 +14,13 @@ from softrig.errors import InputError
 from softrig.fem.embedding import Embedding
 from softrig.fem.meshes import VolumeMesh
 from softrig.io.caches import read_obj
-from softrig.models.pose_space import PoseTable, TetRig, blended_rotations, polar_rotations
+from softrig.models.pose_space import PoseTable, TetRig, blended_rotations, fitted_matrices, polar_rotations
 from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
 from softrig.pipeline.flesh import Flesh
 from softrig.pipeline.parallel import Progress, cached_each
 from softrig.pipeline.rigging import Bones
 from softrig.poses.fit import fit_tets
+from softrig.poses.fitted_frames import FittedFrames, fitted_frames
 from softrig.poses.selection import Pose, farthest_poses, pose_at, pose_of
 from softrig.poses.tet_rig import bind_correction, carried, shepard, skinned, tet_skin
 from softrig.project import GivenPose, Project
@@ -45,9 +46,11 @@ class Posing:
     positions: np.ndarray
     """(m, n, 3) metres: fitted rest shapes, root motion included."""
     bind: bool
-    """Whether shapes turn with the bones; otherwise with the root."""
+    """Whether shapes turn with the bones, or the frames that stand for them; otherwise with the root."""
     reports: list[dict[str, float]]
     """Of each pose's fit."""
+    frame_parents: np.ndarray = field(default_factory=lambda: np.full(1, -1))
+    """(frames,) the frame above each in a hierarchy, −1: none."""
 
     @property
     def frame_weights(self) -> csr_array:
@@ -59,13 +62,24 @@ class Posing:
 
     def frames(self, p: np.ndarray, vertices: np.ndarray, mass: np.ndarray) -> np.ndarray:
         """(frames, 3, 3) rotations at parameters p (P,)."""
-        if self.bones is not None:
-            rotations = polar_rotations(self.bones.matrices(p)[:, :3, :3])
+        if self.tet_rig.kind == "skin":
+            rotations = polar_rotations(self.matrices(p)[:, :3, :3])
             return rotations if self.bind else rotations[self.tet_rig.root_bone][None]
         sample = self.tet_rig.root_sample
         arms = mass[sample, None] * (vertices[sample] - np.average(vertices[sample], axis=0, weights=mass[sample]))
         places = self.carried_by_surface(p, vertices, sample)
         return polar_rotations(np.einsum("sk,sl->kl", places, arms))[None]
+
+    def matrices(self, p: np.ndarray) -> np.ndarray:
+        """(B, 4, 4) of the bones, or of the frames that stand for them, at parameters p (P,); identities at rest."""
+        if self.bones is not None:
+            return self.bones.matrices(p)
+        fit, sample = self.tet_rig.frame_fit, self.tet_rig.frame_sample
+        assert fit is not None
+        assert sample is not None
+        whole = np.tile(np.eye(4), (len(fit), 1, 1))
+        whole[:, :3] = fitted_matrices(fit, self._uncorrected.positions(p, sample))
+        return whole
 
     def vertex_rotations(self, p: np.ndarray, vertices: np.ndarray, mass: np.ndarray) -> np.ndarray:
         """(n, 3, 3) R_v at parameters p (P,)."""
@@ -73,6 +87,9 @@ class Posing:
 
     def carried_by_surface(self, p: np.ndarray, vertices: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
         """(n, 3) tets of a black box at p, without corrections, metres, or (len(chosen), 3) of some."""
+        if self.tet_rig.weights is not None:
+            every = skinned(self.tet_rig.weights, self.matrices(p), vertices)
+            return every if chosen is None else every[chosen]
         weights = self.tet_rig.shepard_weights
         assert weights is not None
         if chosen is None:
@@ -118,8 +135,12 @@ def pose_character(
     table = pose_table(rig, names, parameters)
     surface = PoseSpaceRig(rig, corrective, parameters, ignored=_morphs(rig))
     targets = np.stack([surface.positions(p)[flesh.soft_vertices] for p in parameters])
-    base = _tet_rig(character, flesh, bones, len(names))
-    starts = np.stack([_start(base, bones, surface, p, flesh.mesh.vertices) for p in parameters])
+    bind = project.basis.interpolation != "world"
+    frames = fitted_frames_of(character, flesh) if bind and bones is None else None
+    base = _tet_rig(character, flesh, bones, frames, len(names))
+    parents = _frame_parents(bones, frames, bind)
+    posing = Posing(rig, corrective, table, base, bones, np.zeros((0, 0, 3)), bind, [], parents)
+    starts = np.stack([_start(posing, surface, p, flesh.mesh.vertices) for p in parameters])
     areas = character.areas[flesh.soft_vertices]
     tasks = [
         FitTask(flesh.mesh, flesh.soft_embedding, areas, *pair) for pair in zip(targets[1:], starts[1:], strict=True)
@@ -127,8 +148,7 @@ def pose_character(
     fits = cached_each(cache, "fit", [task.key() for task in tasks], fit_pose, tasks, jobs, progress)
     positions = np.stack([starts[0], *(fit["positions"] for fit in fits)])  # at rest the tets are where they were made
     reports = [{}, *(text_value(fit["report"]) for fit in fits)]
-    posing = Posing(rig, corrective, table, base, bones, positions, _bind(project, bones), reports)
-    return _with_tet_corrections(posing, flesh, starts)
+    return _with_tet_corrections(replace(posing, positions=positions, reports=reports), flesh, starts)
 
 
 def chosen_poses(character: Character, project: Project) -> tuple[tuple[str, ...], np.ndarray]:
@@ -222,14 +242,23 @@ def _widened(old: Rig, new: Rig, parameters: np.ndarray) -> np.ndarray:
     return wide
 
 
-def _bind(project: Project, bones: Bones | None) -> bool:
-    wanted = project.basis.interpolation
-    if wanted == "bind" and bones is None:
-        raise InputError('interpolation in bind space needs a skinned character; use "world"')
-    return bones is not None and wanted != "world"
+def fitted_frames_of(character: Character, flesh: Flesh) -> FittedFrames:
+    """Frames that stand for the bones of a character without any."""
+    rest = character.rest_positions[flesh.soft_vertices]
+    return fitted_frames(flesh.mesh, flesh.soft_embedding, flesh.soft_vertices, rest)
 
 
-def _tet_rig(character: Character, flesh: Flesh, bones: Bones | None, poses: int) -> TetRig:
+def _frame_parents(bones: Bones | None, frames: FittedFrames | None, bind: bool) -> np.ndarray:
+    if not bind:
+        return np.full(1, -1)
+    known = bones if bones is not None else frames
+    assert known is not None
+    return known.parents
+
+
+def _tet_rig(
+    character: Character, flesh: Flesh, bones: Bones | None, frames: FittedFrames | None, poses: int
+) -> TetRig:
     """How tets follow, not yet corrected."""
     rest = character.rest_positions[flesh.soft_vertices]
     nothing = np.zeros((poses, *flesh.mesh.vertices.shape))
@@ -237,6 +266,9 @@ def _tet_rig(character: Character, flesh: Flesh, bones: Bones | None, poses: int
         table = bones.table[flesh.soft_vertices]
         weights = tet_skin(flesh.mesh.vertices, rest, table, tets=flesh.mesh.elements)
         return TetRig("skin", weights, None, None, nothing, bones.root)
+    if frames is not None:
+        none = np.zeros(0, np.int32)
+        return TetRig("skin", frames.weights, None, None, nothing, frames.root, none, frames.sample, frames.fit)
     nodes, weights = shepard(flesh.mesh.vertices, rest)
     sample = farthest_vertices(flesh.mesh.vertices, ROOT_SAMPLE)
     return TetRig("black-box", None, flesh.soft_vertices[nodes].astype(np.int32), weights, nothing, 0, sample)
@@ -253,10 +285,10 @@ def farthest_vertices(points: np.ndarray, count: int) -> np.ndarray:
     return np.array(chosen, np.int32)
 
 
-def _start(tet_rig: TetRig, bones: Bones | None, surface: PoseSpaceRig, p: np.ndarray, X: np.ndarray) -> np.ndarray:
-    if bones is not None:
-        assert tet_rig.weights is not None
-        return skinned(tet_rig.weights, bones.matrices(p), X)
+def _start(posing: Posing, surface: PoseSpaceRig, p: np.ndarray, X: np.ndarray) -> np.ndarray:
+    tet_rig = posing.tet_rig
+    if tet_rig.weights is not None:
+        return skinned(tet_rig.weights, posing.matrices(p), X)
     assert tet_rig.shepard_nodes is not None
     assert tet_rig.shepard_weights is not None
     moved = surface.positions(p) - surface.positions(surface.parameters.rest)
@@ -299,9 +331,8 @@ def _with_tet_corrections(posing: Posing, flesh: Flesh, starts: np.ndarray) -> P
     X = flesh.mesh.vertices
     corrections, reached = np.zeros_like(starts), posing.positions.copy()
     for i, p in enumerate(posing.table.parameters):
-        if posing.bones is not None:
-            assert posing.tet_rig.weights is not None
-            matrices = posing.bones.matrices(p)
+        if posing.tet_rig.weights is not None:
+            matrices = posing.matrices(p)
             with warnings.catch_warnings(record=True):
                 corrections[i] = bind_correction(posing.tet_rig.weights, matrices, X, posing.positions[i])
             reached[i] = skinned(posing.tet_rig.weights, matrices, X + corrections[i])

@@ -59,9 +59,7 @@ def reduce_forces(
         character.rest_positions, character.triangles, flesh.nodes, flesh.weights, len(flesh.mesh.vertices)
     )
     contact = contact_stiffness(flesh, fabric, shapes, rotations)
-    bones = posing.bones
-    parents = bones.parents if posing.bind and bones is not None else np.full(1, -1)
-    gyro_frames, group_weights = gyro_groups(posing.frame_weights, mass, parents)
+    gyro_frames, group_weights = gyro_groups(posing.frame_weights, mass, posing.frame_parents)
     model = replace(
         unreduced_model(character, flesh, posing, fabric),
         shapes=shapes.shapes,

@@ -31,7 +31,7 @@ def make_regions(
     if not handles and bones is None:
         return BoneRegions(("body",), np.ones((count, 1)), np.zeros(1, np.int32))
     weights = posing.tet_rig.weights
-    table = csr_array(np.ones((count, 1))) if weights is None else weights
+    table = csr_array(np.ones((count, 1))) if weights is None or bones is None else weights
     parents = np.full(1, -1) if bones is None else bones.parents
     names = ("body",) if bones is None else bones.names
     places = [[*handle.head, *handle.tail] for handle in handles or ()]

@@ -10,7 +10,6 @@ from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stepper import Stepper
 from softrig.pipeline.baking import model_simulation
 from softrig.poses.materials import PRESETS
-from softrig.rig.bones import skin_of
 from softrig.simulation import Damping, Pull, Simulation
 from softrig.viewer.coats import Coat
 from softrig.viewer.energy import FleshEnergy
@@ -57,8 +56,7 @@ class SoftCharacter:
         self.clips = model.clips
         self.regions = model.region_names
         self.parameters = self.simulation.parameters
-        skin = skin_of(model.rig)
-        self.skeleton = skin.skeleton if skin is not None and model.tet_rig.kind == "skin" else None
+        self.skeleton = None if model.skin is None else model.skin.skeleton
         self.size = model.size
         self._geometry: Geometry | None = None
         self._energy = FleshEnergy(self.simulation.model)
