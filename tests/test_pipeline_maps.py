@@ -12,6 +12,8 @@ from scipy.linalg import eigh
 from characters_for_tests import SMALL, bent_bar, limb
 from softrig.fidelity import trajectory_error
 from softrig.inspection import soft_problems
+from softrig.models.moving import MovingBody
+from softrig.models.tet_motion import tet_carriers
 from softrig.numerics.rotations import (
     quaternion_conjugate,
     quaternion_product,
@@ -21,7 +23,7 @@ from softrig.numerics.rotations import (
 from softrig.pipeline.build import Built, build, build_parts
 from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, reduced_trajectory
 from softrig.pipeline.elasticity import mixed_elasticity
-from softrig.pipeline.inertia import clip_inertia_errors
+from softrig.pipeline.inertia import clip_inertia_errors, load_vector
 from softrig.pipeline.pose_samples import ALONE, clip_frames, map_samples, mixed_poses, poses_of_one
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.stiffness import SOUND, STIFF, is_sound, stiffness_range
@@ -113,10 +115,44 @@ def test_where_the_rest_yields_the_motion_is_truer_than_that_of_the_modes_alone(
     assert build(limb(), SMALL, recipe="paper", cache=cache, jobs=1).cubature.beyond == 1.0
 
 
+def test_bones_move_the_modes_at_rest_as_far_as_the_full_body(built: Built) -> None:
+    """K̃ x = C a of a limb held in its poses under accelerations of its bones, beside VᵀM K⁻¹M ẍ of all tets."""
+    model, fabric = built.model, built.fabric
+    assert model.yielding is not None
+    body = MovingBody(
+        model.tets,
+        model.vertices,
+        fixed=model.fixed,
+        vertex_mass=model.vertex_mass,
+        young=fabric.young[0],
+        poisson=fabric.poisson[0],
+        law=model.law,
+    )
+    carriers = tet_carriers(model)
+    modes_alone = replace(model, yielding=None)
+    off = {"ours": 0.0, "loads on the modes alone": 0.0}
+    for p in model.poses.parameters:
+        body.place(model.tet_rest(p))
+        turned = np.einsum("nij,njk->nik", model.vertex_rotations(p), model.shapes[0])
+        heavy = body.mass_times(body.restrict(turned))
+        sight = body.restrict(turned).T @ heavy
+        z = np.concatenate([model.bone_matrices(p).ravel(), model.pose_weights(p)])
+        pushes = np.random.default_rng(4).normal(size=(3, len(z))) * (np.arange(len(z)) < len(z) - len(model.poses))
+        for push in pushes:
+            still = np.zeros_like(z)
+            field = body.restrict(carriers.motion(z, still, push).accelerations)
+            true = np.linalg.solve(sight, heavy.T @ body.solve(body.rest_stiffness, body.mass_times(field)))
+            a = load_vector(model, model.frame_rotations(p), still, push)
+            for name, one in zip(off, (model, modes_alone), strict=True):
+                found = np.linalg.solve(model.linear_part(p), one.inertia_at(p) @ a)
+                off[name] += (found - true) @ sight @ (found - true) / (true @ sight @ true)
+    assert off["ours"] < 0.5 * off["loads on the modes alone"]
+
+
 def test_the_inertia_map_is_exact_at_the_poses_and_truer_between_them(built: Built) -> None:
     model = built.model
     for i, p in enumerate(model.poses.parameters):
-        own = model.inertia_at(p)[:, : model.load_count]
+        own = replace(model, yielding=None).inertia_at(p)[:, : model.load_count]
         assert np.abs(own - model.inertia[i]).max() < 1e-6 * np.abs(model.inertia[i]).max()
     told = model.notes["inertia"]
     assert told["held out"]["mean"] < 0.5 * told["held out, mixed by pose weights"]["mean"]

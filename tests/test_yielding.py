@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 
 from bodies_for_tests import beam
 from softrig.bases.modes import linear_modes
-from softrig.pipeline.yielding import MOST, lowered, raised, yielding_stiffness
+from softrig.pipeline.yielding import MOST, lowered, raised, yielding_shapes, yielding_stiffness
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,23 @@ def test_loads_move_the_modes_as_far_as_the_full_body(full):
     np.testing.assert_allclose(ours, moved, rtol=1e-9, atol=1e-9 * np.abs(moved).max())
     stiff = np.linalg.solve(basis.T @ stiffness @ basis, basis.T @ load)
     assert np.linalg.norm(stiff) < 0.5 * np.linalg.norm(moved)  # the modes alone hardly give way
+
+
+def test_any_load_moves_the_modes_as_far_as_the_full_body_by_its_yielding_shapes(full):
+    """Also one that acts on the rest alone, which the modes do not feel by themselves."""
+    _, stiffness, mass = full
+    basis = random_basis(len(stiffness))
+    heavy = mass @ basis
+    shapes = yielding_shapes(basis, heavy, np.linalg.solve(stiffness, heavy))
+    reduced_mass = basis.T @ heavy
+    np.testing.assert_allclose(heavy.T @ shapes, reduced_mass, rtol=1e-8, atol=1e-8 * np.abs(reduced_mass).max())
+    field = np.random.default_rng(9).normal(size=len(stiffness))
+    unfelt = field - basis @ np.linalg.solve(reduced_mass, heavy.T @ field)
+    for acceleration in (field, unfelt):
+        moved = np.linalg.solve(reduced_mass, heavy.T @ np.linalg.solve(stiffness, mass @ acceleration))
+        ours = np.linalg.solve(of(basis, stiffness, mass), shapes.T @ mass @ acceleration)
+        np.testing.assert_allclose(ours, moved, rtol=1e-8, atol=1e-8 * np.abs(moved).max())
+    assert np.abs(heavy.T @ unfelt).max() < 1e-9 * np.abs(shapes.T @ mass @ unfelt).max()
 
 
 def test_it_is_the_least_energy_of_all_shapes_that_look_the_same(full):

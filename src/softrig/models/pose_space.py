@@ -203,6 +203,9 @@ class PoseSpaceModel:
     """Metres: the diagonal of the bounding box."""
     inertia_map: InertiaMap | None = field(default=None, repr=False)
     """C of any pose of a skin. None: the C_i of the poses are mixed by w."""
+    yielding: np.ndarray | None = field(default=None, repr=False)
+    """(r, 12 B) what to add to C at every pose, because bones also move the modes through the rest of the body, which
+    yields to them (`pipeline.yielding`); exactly representable in float32. None: nothing."""
 
     def __post_init__(self) -> None:
         law_code(self.law)
@@ -345,10 +348,19 @@ class PoseSpaceModel:
 
     def inertia_at(self, p: np.ndarray) -> np.ndarray:
         """(r, L) C at parameters p (P,); with an inertia map its columns `turning` stand behind."""
-        w, known = self.pose_weights(p), self.inertia_map
+        w, known, felt = self.pose_weights(p), self.inertia_map, self.felt_inertia
         if known is None:
-            return np.asarray(np.tensordot(w, self.inertia, axes=1))
-        return known.matrix(self.inertia, w, known.shares(self.pose_features(p), w))
+            return np.asarray(np.tensordot(w, felt, axes=1))
+        return known.matrix(felt, w, known.shares(self.pose_features(p), w))
+
+    @property
+    def felt_inertia(self) -> np.ndarray:
+        """(m, r, L) C_i with what the rest of the body adds to them."""
+        if self.yielding is None:
+            return self.inertia
+        felt = self.inertia.copy()
+        felt[:, :, : self.yielding.shape[1]] += self.yielding
+        return felt
 
     def basis_weights(self, p: np.ndarray) -> np.ndarray:
         """(m_b,) weights of the bases: w, or one where there is one basis."""
@@ -392,6 +404,7 @@ class PoseSpaceModel:
             modes_order=self.modes_order[keep],
             cubature=cubature,
             inertia_map=inertial,
+            yielding=None if self.yielding is None else self.yielding[keep],
         )
 
     def _most_important(self, count: int) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softrig.errors import IndexRangeError, InputError, require_indices
+from softrig.errors import IndexRangeError, InputError, require_finite, require_indices
 
 if TYPE_CHECKING:
     from softrig.models.pose_space import PoseSpaceModel
@@ -44,6 +44,7 @@ def check_model(model: PoseSpaceModel) -> None:
             "region_of_mode": (r,),
             "mass_products": (basis, basis, r, r),
             "inertia": (m, r, model.load_count),
+            "yielding": (r, model.load_count - m),
             "wind": (m, r, 3 * model.frame_count),
             "gyro": (groups, 9, r, r),
             "modes_order": (r,),
@@ -60,6 +61,10 @@ def check_model(model: PoseSpaceModel) -> None:
         if model.interpolation != "bind":
             raise InputError("an inertia map is for shapes in bind space")
         model.inertia_map.check(len(model.poses.feature_weights), r, m, model.frame_count)
+    if model.yielding is not None:
+        if model.tet_rig.kind != "skin":
+            raise InputError("what the rest of the body adds is known of bones only")
+        require_finite(model.yielding, "what the rest of the body adds to the inertia")
     if model.tet_rig.frame_sample is not None:
         require_indices(model.tet_rig.frame_sample, model.rig.vertex_count, "surface vertices of fitted frames")
     require_indices(model.tets.ravel(), n, "vertices of tets")

@@ -39,6 +39,7 @@ _PLAIN = (
     "modes_order",
     "frequencies",
 )
+_OPTIONAL = ("colours", "yielding")
 _CUBATURE = ("tets", "weights", "young", "poisson", "stiffness_correction", "inertial_vertices")
 _KERNEL = ("columns", "groups", "lengths", "samples")
 _STIFFNESS = (*_KERNEL, "coefficients", "components")
@@ -49,7 +50,7 @@ _INTEGERS = ("tets", "triangles", "embedding_nodes", "region_of_mode", "gyro_fra
              "vertices_of_region")  # fmt: skip
 MOST_ENTRIES = 1 << 28
 """Vertices times modes times poses: a hundred times the largest sensible model; shapes are dense in memory."""
-_SINGLE = ("gyro", "shape_rows", "components", "turning")
+_SINGLE = ("gyro", "shape_rows", "components", "turning", "yielding")
 """Stored in single precision: shapes and the components of maps are so by nature, gyroscopic terms are small."""
 
 
@@ -57,8 +58,9 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
     """All tensors of `model`, the document among them."""
     arrays: Arrays = {name: getattr(model, name) for name in _PLAIN}
     arrays["fixed"] = model.fixed
-    if model.colours is not None:
-        arrays["colours"] = model.colours
+    for name in _OPTIONAL:
+        if getattr(model, name) is not None:
+            arrays[name] = getattr(model, name)
     arrays |= {f"poses.{name}": getattr(model.poses, name) for name in _POSES}
     arrays |= {f"cubature.{name}": getattr(model.cubature, name) for name in _CUBATURE}
     if model.cubature.stiffness_map is not None:
@@ -103,7 +105,8 @@ def model_from_tensors(arrays: Mapping[str, np.ndarray], rig: Rig | None = None)
         tet_rig=_tet_rig(document["tet_rig"], arrays, len(arrays["vertices"])),
         interpolation=str(document["interpolation"]),
         fixed=arrays["fixed"].astype(bool),
-        colours=arrays.get("colours"),
+        colours=_optional(arrays, "colours"),
+        yielding=_optional(arrays, "yielding"),
         shapes=_shapes(arrays, len(regions)),
         region_names=regions,
         cubature=Cubature(
@@ -135,6 +138,10 @@ def dtype_of(name: str) -> type:
 
 def _wide(name: str) -> type:
     return np.float64 if dtype_of(name) is np.float32 else dtype_of(name)
+
+
+def _optional(arrays: Mapping[str, np.ndarray], name: str) -> np.ndarray | None:
+    return np.asarray(arrays[name], _wide(name)) if name in arrays else None
 
 
 def _notes(notes: Any) -> dict[str, Any]:

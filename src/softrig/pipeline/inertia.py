@@ -82,7 +82,10 @@ def clip_inertia_errors(model: PoseSpaceModel, frames: int = 4) -> dict[str, flo
 
 
 def inertial_forces(model: PoseSpaceModel, carriers: TetCarriers, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(r,) by the model's matrices and (r,) by all vertices, in the middle of three poses (3, P) `STEP` apart."""
+    """(r,) by the model's matrices and (r,) by all vertices, in the middle of three poses (3, P) `STEP` apart.
+
+    Both without what the rest of the body adds, which is no projection (`pipeline.yielding`).
+    """
     skin = model.tet_rig.kind == "skin"
     places = [model.bone_matrices(p) if skin else model.shepard_positions(p) for p in poses]
     before, z, after = (
@@ -90,7 +93,10 @@ def inertial_forces(model: PoseSpaceModel, carriers: TetCarriers, poses: np.ndar
     )
     speed, acceleration = (after - before) / (2.0 * STEP), (after - 2.0 * z + before) / STEP**2
     motion = carriers.motion(z, speed, acceleration)
-    reduced = model.inertia_at(poses[1]) @ load_vector(model, model.frame_rotations(poses[1]), speed, acceleration)
+    loads = load_vector(model, model.frame_rotations(poses[1]), speed, acceleration)
+    reduced = model.inertia_at(poses[1]) @ loads
+    if model.yielding is not None:
+        reduced -= model.yielding @ loads[: model.yielding.shape[1]]
     own = np.tensordot(model.basis_weights(poses[1]), model.shapes, axes=1)
     seen = np.einsum("nji,nj->ni", model.vertex_rotations(poses[1]), motion.accelerations)
     return reduced, np.einsum("nik,n,ni->k", own, model.vertex_mass, seen, optimize=True)

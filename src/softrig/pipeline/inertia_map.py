@@ -108,7 +108,7 @@ def _turning(model: PoseSpaceModel) -> np.ndarray:
     )
     least = SLIGHT * float(np.linalg.norm(columns))
     for block in np.split(columns, len(frames), axis=1):
-        _drop_faint(block, least, region_runs(model.region_of_mode))
+        drop_faint(block, least, region_runs(model.region_of_mode))
     return columns.astype(np.float32).astype(np.float64)
 
 
@@ -132,7 +132,7 @@ def fitted_map(blocks: np.ndarray, kernel: np.ndarray, scale: int, own: int, run
         shares.append(rows @ found.T)
         for index, (component, share) in enumerate(zip(found, shares[-1].T, strict=True)):
             limit = unseen if index < len(first[bone]) else least
-            _drop_faint(component.reshape(modes, BLOCK), limit / float(np.linalg.norm(share)), runs)
+            drop_faint(component.reshape(modes, BLOCK), limit / float(np.linalg.norm(share)), runs)
         components.append(found)
         owners += [bone] * len(found)
     noise = RIDGE * scale
@@ -152,7 +152,7 @@ def _principal(rows: np.ndarray, least: float) -> np.ndarray:
     return np.asarray(directions[sizes > least])
 
 
-def _drop_faint(component: np.ndarray, least: float, runs: np.ndarray) -> None:
+def drop_faint(component: np.ndarray, least: float, runs: np.ndarray) -> None:
     """Clear (r, k) columns in regions where they are smaller than what is left out as a whole."""
     for begin, end in pairwise(runs):
         if np.linalg.norm(component[begin:end]) < least:

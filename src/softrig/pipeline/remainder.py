@@ -28,7 +28,7 @@ from softrig.pipeline.flesh import Flesh
 from softrig.pipeline.parallel import Progress, cached_each
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.shapes import posed_body
-from softrig.pipeline.yielding import raised, yielding_stiffness
+from softrig.pipeline.yielding import raised, yielding_shapes, yielding_stiffness
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 """What γ may be. At rest under loads an arm of 1,500 tets and 100 modes is 17, 14 and 5 % off at 0.2, 0.6 and 0.8; on a
@@ -88,7 +88,7 @@ def measured_share(
         )  # fmt: skip
         turned = np.einsum("nij,njk->nik", model.vertex_rotations(p), model.shapes[0], optimize=True)
         tasks.append(_Task(body, turned, random_mixtures(loads[index], model.vertex_mass, count, random), size))
-    settings = [*SHARES, MOVE, ITERATIONS, TOLERANCE, SHORTEST, FLOOR]
+    settings = ["loads on yielding shapes", *SHARES, MOVE, ITERATIONS, TOLERANCE, SHORTEST, FLOOR]
     keys = [content_hash(list(task.body), task.basis, task.loads, settings) for task in tasks]
     found = cached_each(cache, "remainder", keys, _errors, tasks, jobs, progress)
     return best_share(np.concatenate([arrays["errors"] for arrays in found]))
@@ -119,6 +119,7 @@ def resting_errors(body: FullBody, basis: np.ndarray, loads: np.ndarray, size: f
     answers = np.asarray(body.solve(body.rest_stiffness, np.hstack([heavy, loads])))
     relaxed, straight = answers[:, : basis.shape[1]], answers[:, basis.shape[1] :]
     yielding = yielding_stiffness(mass, heavy.T @ relaxed)
+    shapes = yielding_shapes(basis, heavy, relaxed)
     stiffness = [raised(yielding, given, share) for share in SHARES]
     sight, total = cho_factor(mass), float(body.vertex_mass.sum())
     found = []
@@ -138,7 +139,7 @@ def resting_errors(body: FullBody, basis: np.ndarray, loads: np.ndarray, size: f
             continue
         offs, tangent = [], modes_stiffness(body, basis, y)
         for linear, share in zip(stiffness, SHARES, strict=True):
-            x = modes_at_rest(body, basis, linear - share * given, share, basis.T @ force, y, tangent)
+            x = modes_at_rest(body, basis, linear - share * given, share, shapes.T @ force, y, tangent)
             if x is None:
                 break
             offs.append((x - y) @ mass @ (x - y) / length)

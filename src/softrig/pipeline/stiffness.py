@@ -19,7 +19,7 @@ from softrig.pipeline.pose_samples import map_samples
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.remainder import measured_share
 from softrig.pipeline.shapes import Shapes
-from softrig.pipeline.yielding import MOST, YieldingStiffness
+from softrig.pipeline.yielding import MOST, YieldingStiffness, yielding_inertia
 from softrig.project import Project
 
 CONTACT = 1.0
@@ -122,7 +122,12 @@ def with_stiffness_map(
         found["components"].astype(np.float64),
     )
     cubature = replace(model.cubature, stiffness_map=known)
-    return replace(model, cubature=cubature.softened(share) if yields else cubature)
+    if not yields:
+        return replace(model, cubature=cubature)
+    model = replace(model, cubature=cubature.softened(share))
+    if model.interpolation != "bind":
+        return model
+    return replace(model, yielding=yielding_inertia(model, YieldingStiffness(model, flesh, fabric, share)))
 
 
 def is_sound(softest: float, stiffest: float, alone: float) -> bool:

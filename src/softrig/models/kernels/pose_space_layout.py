@@ -96,8 +96,9 @@ def inertia_projection(model: PoseSpaceModel, runs: np.ndarray) -> Projection:
     """The inertial matrices: mixed by pose weights, or by the inertia map."""
     known = model.inertia_map
     if known is None:
-        return mixed_projection(model.inertia, runs)
-    poses, modes, loads = model.inertia.shape
+        return mixed_projection(model.felt_inertia, runs)
+    felt = model.felt_inertia
+    poses, modes, loads = felt.shape
     late = loads - poses
     pieces = [
         (0, late, 0),
@@ -106,8 +107,8 @@ def inertia_projection(model: PoseSpaceModel, runs: np.ndarray) -> Projection:
         (loads, known.turning.shape[1], 0),
     ]
     components = known.components.transpose(1, 0, 2).reshape(modes, -1)
-    fading = model.inertia[:, :, late:].transpose(1, 0, 2).reshape(modes, -1)
-    return projection(np.hstack([model.inertia[0, :, :late], components, fading, known.turning]), pieces, runs)
+    fading = felt[:, :, late:].transpose(1, 0, 2).reshape(modes, -1)
+    return projection(np.hstack([felt[0, :, :late], components, fading, known.turning]), pieces, runs)
 
 
 def projection(matrix: np.ndarray, pieces: list[tuple[int, int, int]], runs: np.ndarray) -> Projection:
