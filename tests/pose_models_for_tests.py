@@ -324,7 +324,7 @@ def mapped(model, seed=0):
 
 
 def inertia_mapped(model, seed=0):
-    """The model with an inertia map of random components over its features."""
+    """The model with an inertia map of random components over its features, and a rest that yields at random."""
     rng = np.random.default_rng(seed)
     columns = np.flatnonzero(model.poses.feature_weights).astype(np.int32)
     count, poses, (bones, r) = 7, len(model.poses), (model.frame_count, model.mode_count)
@@ -342,7 +342,10 @@ def inertia_mapped(model, seed=0):
         as_kept(components),
         as_kept(scale * rng.normal(size=(r, 3 * poses * bones))),
     )
-    return replace(model, inertia_map=known)
+    own = model.inertia[0, :, : 12 * bones]
+    # The stepper keeps the sum of both.
+    yielding = as_kept(own + 0.1 * scale * rng.normal(size=own.shape)) - own
+    return replace(model, inertia_map=known, yielding=yielding)
 
 
 def offsets(model, poses, vertices):

@@ -167,6 +167,8 @@ def external_force(model: PoseSpaceModel, pose: Pose, zd, zdd, q, v, settings: S
         rates = settings.inertia * zd[len(zd) - m :]
         load = np.concatenate([load, *(2.0 * rate * spin for spin in spins for rate in rates)])
         force = -model.inertia_map.matrix(model.inertia, pose.w, pose.shares) @ load
+    if model.yielding is not None:
+        force -= model.yielding @ load[: model.yielding.shape[1]]
     wind = np.concatenate([R.T @ settings.wind for R in pose.frames])
     force += np.tensordot(pose.w, model.wind, axes=1) @ wind
     force += np.einsum("nir,ni->r", pose.U[settings.vertices], settings.forces)

@@ -216,11 +216,15 @@ def test_an_inertia_map_keeps_its_modes_and_refuses_what_does_not_fit():
         replace(world, inertia_map=known)
 
 
-def test_a_stiffness_map_fades_to_its_baseline_and_refuses_what_does_not_fit():
+def test_a_stiffness_map_ends_where_its_samples_end_and_refuses_what_does_not_fit():
     model = mapped(bar_model(**KINDS["bind"]))
     known = model.cubature.stiffness_map
-    far = known.weights(np.full(len(model.poses.feature_weights), 1e3), np.ones(1))
-    np.testing.assert_array_equal(far, [1.0, 0.0, 0.0, 0.0])
+    features = np.zeros(len(model.poses.feature_weights))
+    for sign, end in ((-1.0, known.samples.min(axis=0)), (1.0, known.samples.max(axis=0))):
+        features[known.columns] = end
+        far = known.weights(np.full_like(features, 1e3 * sign), np.ones(1))
+        np.testing.assert_array_equal(far, known.weights(features, np.ones(1)))
+        assert np.abs(far[1:]).max() > 1e-3
     fewer = model.with_modes(model.mode_count - 2)
     assert fewer.cubature.stiffness_map.components.shape == (4, fewer.mode_count, fewer.mode_count)
     for wrong, told in (

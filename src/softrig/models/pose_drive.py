@@ -158,15 +158,15 @@ class MapDrive:
         """What `write_kernel` needs, and room for its answer."""
         places = np.array([self._place[int(column)] for column in known.columns], np.int32)
         samples = np.ascontiguousarray(known.samples)
-        return places, known.groups, known.lengths, samples, np.zeros(len(samples))
+        return places, known.groups, known.lengths, samples, *known.bounds, np.zeros(len(samples))
 
     def write(self, features: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
         """Write the weights of the stiffness map's components and the shares of the inertia map's, where there are any.
 
         w (m,) of the poses.
         """
-        for places, groups, lengths, samples, values in self._tables:
-            write_kernel(places, groups, lengths, samples, features, values)
+        for places, groups, lengths, samples, low, high, values in self._tables:
+            write_kernel(places, groups, lengths, samples, low, high, features, values)
         if self._stiffness is not None:
             write_weights(self._tables[0][-1], self._coefficients[0], w, out[: self._weights])
         if self._remainders is not None:

@@ -4,9 +4,10 @@ With v_g the features of joint (or other parameter) g and d_g = √3 ‖v_g − 
 
     κ(p, p') = Σ_g (1 + d_g) exp(−d_g).
 
-Combinations of joints that were never seen together are answered by what each joint did, and far from everything κ
-fades away. (A Gaussian kernel, being infinitely smooth, shoots over beyond the samples: a clip that nobody had seen got
-stiffnesses that were not even positive.)
+Combinations of joints that were never seen together are answered by what each joint did. Beyond what the samples show
+of a feature it counts as if it were at the end of that: nothing is extrapolated. (Otherwise the stiffness of a bear
+that waves, learned from a walk and a shake with hanging arms, was negative. A Gaussian kernel, being infinitely smooth,
+shoots over even between samples far apart.)
 """
 
 from __future__ import annotations
@@ -44,8 +45,15 @@ class PoseKernel:
             raise InputError("lengths of a map over poses must be positive", np.flatnonzero(~(self.lengths > 0.0)))
 
     def kernel(self, features: np.ndarray) -> np.ndarray:
-        """(t,) κ between weighted features (F,) and the samples."""
-        return additive_kernel(np.asarray(features)[None, self.columns], self.samples, self.groups, self.lengths)[0]
+        """(t,) κ between weighted features (F,), within the range of the samples, and these."""
+        low, high = self.bounds
+        known = np.clip(np.asarray(features)[self.columns], low, high)
+        return additive_kernel(known[None], self.samples, self.groups, self.lengths)[0]
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """(f,) each: the least and the largest of each feature that the samples show."""
+        return self.samples.min(axis=0), self.samples.max(axis=0)
 
     def same_kernel(self, other: PoseKernel) -> bool:
         """Whether `other` has the same samples, so that one evaluation serves both."""
@@ -66,17 +74,19 @@ def write_kernel(
     groups: np.ndarray,
     lengths: np.ndarray,
     samples: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
     features: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write κ (t,); `places` (f,): where each feature stands in `features`."""
+    """Write κ (t,); `places` (f,): where each feature stands in `features`; `low` and `high` (f,) their bounds."""
     for t in range(samples.shape[0]):
         sample = samples[t]
         kernel = 0.0
         for g in range(lengths.shape[0]):
             square = 0.0
             for i in range(groups[g], groups[g + 1]):
-                square += (features[places[i]] - sample[i]) ** 2
+                square += (min(max(features[places[i]], low[i]), high[i]) - sample[i]) ** 2
             distance = np.sqrt(3.0 * square) / lengths[g]
             kernel += (1.0 + distance) * np.exp(-distance)
         out[t] = kernel
