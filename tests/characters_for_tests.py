@@ -8,7 +8,7 @@ from softrig.numerics.rotations import quaternions_from_vectors
 from softrig.project import Project
 from softrig.rig.character import Character, Part
 from softrig.rig.clip import Clip
-from softrig.rig.deformers import Bend, BlendShapes, RigChain
+from softrig.rig.deformers import Bend, BlendShapes, RigChain, Wire
 from softrig.rig.skeleton import Skeleton
 from softrig.rig.skinning import LinearBlendSkin
 
@@ -97,4 +97,17 @@ def bent_bar() -> Character:
     times = np.arange(31) / 30.0
     clip = Clip.from_samples("sway", rig.parameters, times, 1.2 * np.sin(2.0 * np.pi * times)[:, None])
     part = Part("bar", slice(0, len(points)), slice(0, len(triangles)))
+    return Character("bar", rig, None, triangles, (part,), (clip,))
+
+
+def wired_bar() -> Character:
+    """The same tube along a wire of four control points, which swings up at one end."""
+    points, triangles = tube()
+    rig = Wire(points, np.linspace([0.0, 0.0, 0.0], [LENGTH, 0.0, 0.0], 4))
+    times = np.arange(31) / 30.0
+    moved = np.zeros((len(times), len(rig.parameters)))
+    for place, share in (("wire.2.y", 0.05), ("wire.3.y", 0.2)):
+        moved[:, rig.parameters.index(place)] = share * LENGTH * np.sin(2.0 * np.pi * times)
+    part = Part("bar", slice(0, len(points)), slice(0, len(triangles)))
+    clip = Clip.from_samples("swing", rig.parameters, times, moved)
     return Character("bar", rig, None, triangles, (part,), (clip,))

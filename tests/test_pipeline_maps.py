@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from characters_for_tests import SMALL, bent_bar, limb
+from characters_for_tests import SMALL, bent_bar, limb, wired_bar
+from softrig.characters import built_in
 from softrig.fidelity import trajectory_error
 from softrig.inspection import soft_problems
 from softrig.models.moving import MovingBody
@@ -24,7 +26,14 @@ from softrig.pipeline.build import Built, build, build_parts
 from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, reduced_trajectory
 from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.inertia import clip_inertia_errors, load_vector
-from softrig.pipeline.pose_samples import ALONE, clip_frames, map_samples, mixed_poses, poses_of_one
+from softrig.pipeline.pose_samples import (
+    ALONE,
+    clip_frames,
+    control_points,
+    map_samples,
+    mixed_poses,
+    poses_of_one,
+)
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.stiffness import SOUND, STIFF, is_sound, stiffness_range
 from softrig.pipeline.yielding import MOST, YieldingStiffness
@@ -204,6 +213,33 @@ def test_mixed_poses_take_whole_joints(built: Built) -> None:
     assert not all(np.isclose(frames[:, turn], p[turn]).all(axis=1).any() for p in mixed[1::2])
     most = np.abs(rotation_vectors(frames[:, turn])).max()
     assert np.abs(rotation_vectors(mixed[:, turn])).max() == pytest.approx(1.5 * most, rel=0.2)
+
+
+def test_control_points_are_taken_together() -> None:
+    """One by one, from different moments, they would tear a body apart."""
+    rig = built_in("bear").rig
+    points = control_points(rig.parameters)
+    names = [rig.parameters.names[k] for k in points]
+    assert len(points) % 3 == 0
+    assert {"Spine.0.x", "Spine.0.y", "Spine.0.z"} < set(names)
+    assert not any(name.startswith("Root") or "weight" in name for name in names)
+    frames = rig.parameters.rest + np.random.default_rng(1).normal(size=(5, len(rig.parameters)))
+    mixed = mixed_poses(SimpleNamespace(rig=rig), frames, 12, np.random.default_rng(2))[::2]
+    others = np.setdiff1d(np.arange(len(rig.parameters)), points)
+    for pose in mixed:
+        own = [frame for frame in frames if np.array_equal(pose[points], frame[points])]
+        assert len(own) == 1
+        assert not np.array_equal(pose[others], own[0][others])
+
+
+def test_control_points_are_one_group(cache: Path) -> None:
+    model = build(wired_bar(), SMALL.changed(basis={"regions": 1}, poses={"count": 2}), cache=cache, jobs=1)
+    samples = map_samples(model, seed=0)
+    points = control_points(model.rig.parameters)
+    assert len(samples.groups) == 2
+    assert 1 < len(samples.columns) < len(points)  # those that move
+    # None is moved alone: all samples are poses, moments, or mixtures of whole moments.
+    assert samples.usual == len(samples.poses)
 
 
 def test_sample_poses_turn_each_joint_alone(built: Built) -> None:

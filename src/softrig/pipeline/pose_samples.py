@@ -1,11 +1,13 @@
 """Poses at which the maps of a model are fitted: its own, moments of its clips, mixtures, single joints turned.
 
 The maps add up what each joint does. Clips move joints together, and within their own range: what a joint does alone,
-and beyond that range, only poses tell in which nothing else moves.
+and beyond that range, only poses tell in which nothing else moves. Control points of wires are places in space: taken
+from different moments they would tear the body apart, so they count and move all together.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +40,8 @@ SHORTEST = 0.3
 BEYOND = 1.5
 STILL = 1e-6
 """Weighted features that change less than this do not move."""
+_POINT = re.compile(r"\.\d+\.[xyz]$")
+"""How the parameters of a control point end (`rig.deformers.Wire`)."""
 SAME = 1e-3
 """Sample poses nearer than this, in kernel lengths, say nothing new."""
 
@@ -89,28 +93,43 @@ def clip_frames(model: PoseSpaceModel) -> np.ndarray:
 def feature_groups(model: PoseSpaceModel, frames: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(f,) features that count and that the poses or frames (k, P) move, and (G + 1,) where each group begins.
 
-    A group is a joint's rotation, or a single other parameter.
+    A group is a joint's rotation, all control points, or a single other parameter.
     """
     moved = np.ptp(model.pose_features(np.concatenate([model.poses.parameters, frames])), axis=0) > STILL
     features = model.pose_features
     parameters = features.parameters
     turned = set(_places(parameters)[parameters.quaternions].tolist())
+    points = _places(parameters)[control_points(parameters)]
     columns: list[int] = []
     groups = [0]
     feature = 0
     while feature < len(features.weights):
         width = 3 if feature in turned else 1
         some = slice(feature, feature + width)
-        if features.weights[some].all() and moved[some].any():
+        if feature not in points and features.weights[some].all() and moved[some].any():
             columns += range(feature, feature + width)
             groups.append(len(columns))
         feature += width
+    together = points[(features.weights[points] > 0.0) & moved[points]].tolist()
+    if together:
+        columns += together
+        groups.append(len(columns))
     return np.array(columns, np.int64), np.array(groups, np.int64)
 
 
 def _places(parameters: Parameters) -> np.ndarray:
     """(P,) the feature of each parameter. The w of a quaternion is none, so those behind it stand one place earlier."""
     return np.cumsum(~np.isin(np.arange(len(parameters)), parameters.quaternions + 3)) - 1
+
+
+def control_points(parameters: Parameters) -> np.ndarray:
+    """(k,) parameters that are coordinates of control points, in space."""
+    found = [
+        index
+        for index, (name, unit) in enumerate(zip(parameters.names, parameters.units, strict=True))
+        if unit == "m" and _POINT.search(name)
+    ]
+    return np.array(found, np.int64)
 
 
 def kernel_lengths(model: PoseSpaceModel, features: np.ndarray, columns: np.ndarray, groups: np.ndarray) -> np.ndarray:
@@ -167,6 +186,7 @@ def poses_of_one(model: PoseSpaceModel, frames: np.ndarray) -> np.ndarray:
     least = np.where(np.array(parameters.units) == "rad", ALONE, 0.0)
     ends = np.stack([np.minimum(ends[0], start - least), np.maximum(ends[1], start + least)])
     others = np.setdiff1d(np.flatnonzero(moved), parameters.quaternions[:, None] + np.arange(4))
+    others = np.setdiff1d(others, control_points(parameters))
     found = np.tile(start, (len(turns) * len(joints) + len(ends) * len(others), 1))
     for index, place in enumerate(joints):
         rows = found[len(turns) * index : len(turns) * (index + 1), place : place + 4]
@@ -178,7 +198,7 @@ def poses_of_one(model: PoseSpaceModel, frames: np.ndarray) -> np.ndarray:
 
 
 def mixed_poses(model: PoseSpaceModel, frames: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
-    """(count, P) poses that take each joint, or other parameter, from a frame (k, P) of its own.
+    """(count, P) poses that take each joint, other parameter, or all control points, from a frame (k, P) of their own.
 
     Every other one goes `BEYOND` times as far from rest: somebody will pose the character as no clip does.
     """
@@ -186,6 +206,8 @@ def mixed_poses(model: PoseSpaceModel, frames: np.ndarray, count: int, random: n
     owner = np.arange(len(parameters))
     for start in parameters.quaternions:
         owner[start : start + 4] = start
+    points = control_points(parameters)
+    owner[points] = points[:1]
     picks = random.integers(len(frames), size=(count, len(parameters)))[:, owner]
     mixed = frames[picks, np.arange(len(parameters))]
     mixed[1::2] = _exaggerated(parameters, mixed[1::2])
