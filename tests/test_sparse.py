@@ -50,6 +50,7 @@ def assert_solves(factor, matrix, seed=1):
         got = factor.solve(right)
         assert got.shape == shape
         np.testing.assert_allclose(got, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+    np.testing.assert_allclose(factor.inverse_products(right), right.T @ expected, rtol=0, atol=1e-9)
 
 
 @every_solver

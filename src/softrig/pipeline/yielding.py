@@ -73,19 +73,19 @@ class YieldingStiffness:
 
     def beside(self, p: np.ndarray) -> np.ndarray:
         """(n, 3, r) what the rest does beside the modes at parameters p (P,), seen from the vertices: R_vᵀW − V."""
-        basis, heavy, relaxed = self._relaxed(p)
-        shapes = yielding_shapes(basis, heavy, relaxed) - basis
+        basis, heavy = self._placed(p)
+        shapes = yielding_shapes(basis, heavy, self._solver.solve(heavy)) - basis
         turns = self._model.vertex_rotations(p)
         return np.einsum("nji,njk->nik", turns, self._body.expand(shapes), optimize=True)
 
     def _yielding_and_given(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """K⁺ and VᵀKV."""
-        basis, heavy, relaxed = self._relaxed(p)
+        basis, heavy = self._placed(p)
         given = basis.T @ (self._body.rest_stiffness @ basis)
-        return yielding_stiffness(basis.T @ heavy, heavy.T @ relaxed), given
+        return yielding_stiffness(basis.T @ heavy, self._solver.inverse_products(heavy)), given
 
-    def _relaxed(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(3·free, r) V in the world, MV and K⁻¹MV."""
+    def _placed(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(3·free, r) V in the world and MV, with K of that pose factorised."""
         model, body = self._model, self._body
         w = model.positive_weights(p)
         body.place(model.tet_rest(p))
@@ -94,7 +94,7 @@ class YieldingStiffness:
         basis = body.restrict(turned)
         heavy = body.mass_times(basis)
         self._solver.factorise(body.rest_stiffness)
-        return basis, heavy, self._solver.solve(heavy)
+        return basis, heavy
 
 
 def yielding_inertia(model: PoseSpaceModel, stiffness: YieldingStiffness) -> np.ndarray:
