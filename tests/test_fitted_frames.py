@@ -92,6 +92,20 @@ def test_parts_that_nothing_joins_belong_to_frames_too(count):
         assert not (halves[0].any(axis=0) & halves[1].any(axis=0)).any()
 
 
+@pytest.mark.parametrize("side", [[0.0, -0.05, 0.0], [0.3, -0.03, 0.1], [-0.05, 0.0, 0.0]])
+def test_a_small_part_beside_a_large_one_has_samples_of_its_own(side):
+    """Samples far from each other in air pass over an eye or a button."""
+    low = BAR.vertices.min(axis=0)
+    small = box_tets((0.01, 0.01, 0.01), (1, 1, 1))
+    vertices = np.concatenate([BAR.vertices, small.vertices + low + side])
+    tets = np.concatenate([BAR.elements, small.elements + len(BAR.vertices)])
+    frames, surface = frames_of(VolumeMesh.build(vertices, tets))
+    turn, shift = Rotation.from_rotvec([0.2, -0.4, 0.7]).as_matrix(), np.array([0.1, 0.2, 0.3])
+    moved = fitted_matrices(frames.fit, vertices[surface][frames.sample] @ turn.T + shift)
+    np.testing.assert_allclose(moved[:, :, :3], np.broadcast_to(turn, (len(moved), 3, 3)), atol=1e-6)
+    np.testing.assert_allclose(moved[:, :, 3], np.broadcast_to(shift, (len(moved), 3)), atol=1e-6)
+
+
 def test_a_flat_surface_is_refused():
     points = np.random.default_rng(0).normal(size=(20, 3)) * [1.0, 1.0, 0.0]
     with pytest.raises(InputError, match="world"):

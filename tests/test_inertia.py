@@ -235,9 +235,14 @@ def box_poses():
 
 @pytest.mark.parametrize("method", ["nnls", "greedy", "htp"])
 def test_vertex_cubature_of_a_black_box(bar, method):
+    """Ten vertices tell all accelerations of this rig, or nearly: it is chance which, so five seeds are tried."""
     poses, rig = box_poses(), box_rig(bar)
-    cubature = train_inertia(rig, poses, PARAMETERS, bar.shapes, ROOTS, bar.mass, 0.64, method=method)
-    plain = train_inertia(rig, poses, PARAMETERS, bar.shapes, ROOTS, bar.mass, 0.64, method=method, refine=False)
+    given = rig, poses, PARAMETERS, bar.shapes, ROOTS, bar.mass, 0.64
+    found = sorted((train_inertia(*given, method=method, seed=seed).errors.max(), seed) for seed in range(5))
+    assert found[-1][0] < 0.03
+    middle = found[2][1]
+    cubature = train_inertia(*given, method=method, seed=middle)
+    plain = train_inertia(*given, method=method, refine=False, seed=middle)
     assert len(cubature.vertices) <= MODES
     np.testing.assert_array_equal(cubature.vertices, plain.vertices)
     assert (cubature.weights > 0.0).all()

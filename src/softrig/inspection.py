@@ -139,8 +139,8 @@ def _problems(character: Character, whole: Closedness) -> list[str]:
         problems.append(f"{whole.degenerate:,} triangles have no area after welding")
     if not character.clips:
         problems.append("there are no clips: poses must be given by hand")
-    if skin_of(character.rig) is None:
-        problems.append("there is no skin: the character does not bend")
+    if skin_of(character.rig) is None and not len(character.rig.parameters):
+        problems.append("there is no skin and no other rig: the character does not bend")
     return problems
 
 

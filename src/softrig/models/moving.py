@@ -161,8 +161,8 @@ class MovingIntegrator:
     `iterations`: Newton iterations a step, 1 as the reduced runtime takes by default; None goes on until the residual
     is below `tolerance` times the forces at play, and so do several that came no nearer than they began. Newton starts
     at the last u turned by the frames, which is where coordinates in those frames would start. The term D (ω × u) is
-    taken at the end of the step like all others and left out of the Newton matrix alone (it is not symmetric), so
-    converged steps hold it exactly.
+    taken at the end of the step like all others and left out of the Newton matrix alone (it is not symmetric), and so
+    is how B changes with u: converged steps hold both exactly.
     """
 
     def __init__(
@@ -200,8 +200,9 @@ class MovingIntegrator:
         `load` (3·free,) f_ext − M ẍ there, newton; `spin` (free, 3) ω_v there, radian per second.
         """
         c = step_constants(self.method, self.step_size)
-        q = _turned(state.q, spin, self.step_size)
-        previous, last_norm, first_norm, left = q, np.inf, 0.0, self.iterations
+        start = _turned(state.q, spin, self.step_size)
+        q = previous = start
+        last_norm, first_norm, left = np.inf, 0.0, self.iterations
         for _ in range((self.iterations or 0) + MOST_ITERATIONS):
             balance = self._balance(c, q, state, load, spin)
             norm = _length(balance.residual)
@@ -219,7 +220,8 @@ class MovingIntegrator:
                 if left == 0:
                     if self.iterations == 1 or norm < first_norm:
                         break
-                    left = None  # so many did not bring it nearer: on to the end, with halving
+                    # So many did not bring it nearer: anew and to the end, with halving.
+                    q, previous, last_norm, left = start, start, np.inf, None
         else:
             raise SolverError(
                 f"the step at {state.time:.6g} s did not converge in {MOST_ITERATIONS} iterations: try a smaller step"
@@ -253,8 +255,9 @@ class MovingIntegrator:
 
     def _system(self, c: StepConstants, stiffness: csr_array, balance: _Balance) -> csr_array:
         if balance.viscosity is not None:
-            data = stiffness.data + c.a4 * self.damping.stiffness * balance.viscosity.data
-            stiffness = self.body.pattern.matrix(data)
+            stiffness = self.body.pattern.matrix(
+                stiffness.data + c.a4 * self.damping.stiffness * balance.viscosity.data
+            )
         return self.body.system(c.a1 + c.a4 * self.damping.mass, stiffness, 1.0)
 
     def _rounding(self, c: StepConstants, q: np.ndarray) -> float:

@@ -37,6 +37,8 @@ class PoseKernel:
     def __post_init__(self) -> None:
         f = len(self.columns)
         require_shapes(self, {"samples": (None, f), "lengths": (len(self.groups) - 1,)})
+        if not len(self.samples):
+            raise InputError("a map over poses needs samples")
         if not (len(self.groups) and self.groups[0] == 0 and self.groups[-1] == f and (np.diff(self.groups) > 0).all()):
             raise InputError("the groups of a map over poses must cover its features once, in order")
         for name in ("samples", "lengths"):

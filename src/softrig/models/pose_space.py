@@ -99,6 +99,8 @@ class TetRig:
                 raise InputError("a tet rig of the kind 'skin' needs bone weights")
             require_indices([self.root_bone], self.weights.shape[1], "the root bone")
             self._check_frames(self.weights.shape[1])
+        elif self.frame_sample is not None or self.frame_fit is not None:
+            raise InputError("fitted frames belong to a tet rig of the kind 'skin'")
         elif self.shepard_nodes is None or self.shepard_weights is None or len(self.root_sample) < 3:
             raise InputError("a black-box tet rig needs Shepard nodes and weights, and three vertices for its root")
 
@@ -353,7 +355,7 @@ class PoseSpaceModel:
             return np.asarray(np.tensordot(w, felt, axes=1))
         return known.matrix(felt, w, known.shares(self.pose_features(p), w))
 
-    @property
+    @cached_property
     def felt_inertia(self) -> np.ndarray:
         """(m, r, L) C_i with what the rest of the body adds to them."""
         if self.yielding is None:

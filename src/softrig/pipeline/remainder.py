@@ -61,6 +61,8 @@ class _Task:
     loads: np.ndarray
     """(n, 3, k) m/s²."""
     size: float
+    bind: bool
+    """Whether loads on the rest move the modes, as in bind space."""
 
 
 def measured_share(
@@ -78,7 +80,7 @@ def measured_share(
     """γ of a model with one basis for all poses; `loads` (n, 3, L) that the rig can cause at each, m/s²."""
     poses = model.poses.parameters
     size = float(np.linalg.norm(np.ptp(flesh.mesh.vertices, axis=0)))
-    count = max(2, -(-LOADS // len(poses)))
+    count, bind = max(2, -(-LOADS // len(poses))), model.interpolation == "bind"
     tasks = []
     for index, p in enumerate(poses):
         random = np.random.default_rng([seed, 29, index])
@@ -87,9 +89,9 @@ def measured_share(
             fabric.young[index], fabric.poisson[index], fabric.density,
         )  # fmt: skip
         turned = np.einsum("nij,njk->nik", model.vertex_rotations(p), model.shapes[0], optimize=True)
-        tasks.append(_Task(body, turned, random_mixtures(loads[index], model.vertex_mass, count, random), size))
+        tasks.append(_Task(body, turned, random_mixtures(loads[index], model.vertex_mass, count, random), size, bind))
     settings = ["loads on yielding shapes", *SHARES, MOVE, ITERATIONS, TOLERANCE, SHORTEST, FLOOR]
-    keys = [content_hash(list(task.body), task.basis, task.loads, settings) for task in tasks]
+    keys = [content_hash(list(task.body), task.basis, task.loads, task.bind, settings) for task in tasks]
     found = cached_each(cache, "remainder", keys, _errors, tasks, jobs, progress)
     return best_share(np.concatenate([arrays["errors"] for arrays in found]))
 
@@ -105,21 +107,24 @@ def best_share(errors: np.ndarray) -> float:
 def _errors(task: _Task) -> Arrays:
     body = posed_body(*task.body)  # type: ignore[arg-type]
     forces = acceleration_forces(body, task.loads)
-    return {"errors": resting_errors(body, body.restrict(task.basis), forces, task.size)}
+    return {"errors": resting_errors(body, body.restrict(task.basis), forces, task.size, bind=task.bind)}
 
 
-def resting_errors(body: FullBody, basis: np.ndarray, loads: np.ndarray, size: float) -> np.ndarray:
+def resting_errors(
+    body: FullBody, basis: np.ndarray, loads: np.ndarray, size: float, *, bind: bool = True
+) -> np.ndarray:
     """(k, len(SHARES)) ‖x − y‖² / ‖y‖², by mass, of modes at rest in x where the full body is at rest in y.
 
     `basis` V (3·free, r); `loads` (3·free, k) newton, of any size: each is scaled so that a body of that `size`, metre,
     would move by `MOVE` of it if it were linear. One under which the full body finds no rest is left out.
+    `bind`: loads act on the modes by their yielding shapes, as in bind space, or by the modes alone.
     """
     heavy = body.mass @ basis
     mass, given = basis.T @ heavy, basis.T @ (body.rest_stiffness @ basis)
     answers = np.asarray(body.solve(body.rest_stiffness, np.hstack([heavy, loads])))
     relaxed, straight = answers[:, : basis.shape[1]], answers[:, basis.shape[1] :]
     yielding = yielding_stiffness(mass, heavy.T @ relaxed)
-    shapes = yielding_shapes(basis, heavy, relaxed)
+    shapes = yielding_shapes(basis, heavy, relaxed) if bind else basis
     stiffness = [raised(yielding, given, share) for share in SHARES]
     sight, total = cho_factor(mass), float(body.vertex_mass.sum())
     found = []

@@ -14,6 +14,7 @@ from softrig.pipeline.cache import Arrays, StageCache, content_hash
 from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
+from softrig.pipeline.inertia_map import SLIGHT
 from softrig.pipeline.parallel import Progress, each, part_of
 from softrig.pipeline.pose_samples import map_samples
 from softrig.pipeline.posing import Posing
@@ -89,6 +90,7 @@ def with_stiffness_map(
         contact,
         lengths,
         ["beyond the poses' own, with ranges", COMPONENTS, KEPT, RIDGE],
+        model.interpolation,
         [share, MOST, YIELDING_CONTACT] if yields else [],
     )
 
@@ -127,7 +129,16 @@ def with_stiffness_map(
     model = replace(model, cubature=cubature.softened(share))
     if model.interpolation != "bind":
         return model
-    return replace(model, yielding=yielding_inertia(model, YieldingStiffness(model, flesh, fabric, share)))
+    weights, fit = model.tet_rig.weights, model.tet_rig.frame_fit
+    assert weights is not None
+    carried = [weights.data, weights.indices, weights.indptr, model.tet_rig.corrections, model.vertex_mass]
+    loads_key = content_hash(key, *carried, SLIGHT, *([] if fit is None else [fit]))
+    added = cache.get(
+        "yielding",
+        loads_key,
+        lambda: {"inertia": yielding_inertia(model, YieldingStiffness(model, flesh, fabric, share))},
+    )
+    return replace(model, yielding=added["inertia"])
 
 
 def is_sound(softest: float, stiffest: float, alone: float) -> bool:

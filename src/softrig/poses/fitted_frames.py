@@ -35,6 +35,8 @@ FLOOR = 1e-6
 LARGEST_CONDITION = 1e10
 SAMPLES = 16
 """Surface vertices a frame: four not in one plane would do, but the motion of many is smoother."""
+OWN = 8
+"""Of these, so many at least belong to the frame more than any other surface vertices do."""
 
 _PAIRS = np.array(list(combinations(range(4), 2)))
 """The edges of a tet."""
@@ -71,6 +73,8 @@ def fitted_frames(
     of_surface = np.maximum(np.einsum("ka,kab->kb", surface.weights, table.toarray()[surface.nodes]), 0.0)
     first = int(np.linalg.norm(rest - rest.mean(axis=0), axis=1).argmax())
     chosen = np.append(first, farthest_points(rest, rest[[first]], SAMPLES * len(centres) - 1, 0.0))
+    # A small part close to a large one has a frame, but may have no sample of its own.
+    chosen = np.unique(np.concatenate([chosen, np.argsort(-of_surface, axis=0)[:OWN].ravel()]))
     fit = np.stack([affine_fit(rest[chosen], weights) for weights in of_surface[chosen].T])
     parents = [-1] + [int(distances[:b, centres[b]].argmin()) for b in range(1, len(centres))]
     return FittedFrames(table, soft_vertices[chosen].astype(np.int32), fit, np.array(parents, np.int64))
@@ -78,6 +82,8 @@ def fitted_frames(
 
 def affine_fit(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """(4, S) g of the weighted affine fit: Σ_s x_s g_sᵀ is the (3, 4) map that takes `points` (S, 3) to x (S, 3)."""
+    if not weights.max(initial=0.0) > 0.0:
+        raise InputError('a part of the body without any surface to fit a frame to; use interpolation = "world"')
     centre = np.average(points, axis=0, weights=weights + FLOOR * weights.max())
     size = np.linalg.norm(points - centre, axis=1).max() or 1.0
     rows = np.concatenate([(points - centre) / size, np.ones((len(points), 1))], axis=1)

@@ -29,8 +29,10 @@ def model_mark(model: PoseSpaceModel) -> str:
     cubature = model.cubature
     for array in (model.vertices, model.tets, model.fixed, model.vertex_mass, model.mass_products, model.inertia,
                   cubature.tets, cubature.weights, cubature.young, cubature.stiffness_correction,
-                  model.poses.parameters, model.embedding_weights):  # fmt: skip
-        digest.update(np.ascontiguousarray(array).tobytes())
+                  model.poses.parameters, model.embedding_weights, model.yielding,
+                  model.tet_rig.frame_fit):  # fmt: skip
+        if array is not None:
+            digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:32]
 
 
