@@ -317,6 +317,7 @@ def mapped(model, seed=0):
         groups,
         np.full(len(groups) - 1, 0.7),
         0.3 * rng.normal(size=(5, len(columns))),
+        0.6,
         rng.normal(size=(5, 3)),
         matrices,
     )
@@ -336,6 +337,7 @@ def inertia_mapped(model, seed=0):
         np.array([0, len(columns)], np.int32),
         np.full(1, 0.9),
         0.3 * rng.normal(size=(5, len(columns))),
+        1.0,
         rng.normal(size=(5, count)),
         0.1 * rng.normal(size=(poses, count)),
         np.arange(count, dtype=np.int32) * bones // count,

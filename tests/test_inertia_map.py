@@ -87,7 +87,7 @@ def test_the_fit_keeps_what_counts() -> None:
     blocks[:, 1] += np.einsum("kt,krc->trc", shares, directions)
     distances = np.sqrt(3.0) * np.abs(x[:, None] - x) / 2.0
     kernel = (1.0 + distances) * np.exp(-distances)
-    found = fitted_map(blocks, kernel, 1, 2, np.array([0, 4, 8]))
+    found = fitted_map(blocks, kernel, 2, np.array([0, 4, 8]))
     np.testing.assert_array_equal(found["owners"], [1, 1])
     np.testing.assert_allclose(np.linalg.norm(found["components"].reshape(2, -1), axis=1), 1.0, rtol=1e-6)
     weights = np.zeros((30, 2))

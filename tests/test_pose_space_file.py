@@ -69,6 +69,35 @@ def test_a_file_of_version_3_comes_back(tmp_path: Path) -> None:
     assert np.array_equal(again.inertia_at(p), replace(model, yielding=None).inertia_at(p))
 
 
+def test_maps_of_version_4_know_joints_one_by_one(tmp_path: Path) -> None:
+    model = rounded(MODELS["maps"]())
+    save_model(model, tmp_path / "a.softrig")
+    tensors = load_file(tmp_path / "a.softrig")
+    document = json.loads(tensors["document"].tobytes())
+    assert document["pairs"] == {"stiffness": 0.6, "inertia_map": 1.0}
+    del document["pairs"]
+    tensors["document"] = np.frombuffer(json.dumps(document).encode(), np.uint8)
+    save_file(tensors, tmp_path / "old.softrig", METADATA | {"version": "4"})
+    again, p = load_character_model(tmp_path / "old.softrig"), model.poses.parameters[-1]
+    known = model.cubature.stiffness_map
+    assert known is not None
+    single = replace(model, cubature=replace(model.cubature, stiffness_map=replace(known, pairs=0.0)))
+    assert np.array_equal(again.linear_part(p), single.linear_part(p))
+    assert not np.allclose(again.linear_part(p), model.linear_part(p), rtol=1e-6)
+
+
+@pytest.mark.parametrize("pairs", ["all", float("inf"), -1.0])
+def test_a_share_of_pairs_that_is_none_is_refused(tmp_path: Path, pairs: object) -> None:
+    save_model(MODELS["maps"](), tmp_path / "a.softrig")
+    tensors = load_file(tmp_path / "a.softrig")
+    document = json.loads(tensors["document"].tobytes())
+    document["pairs"]["stiffness"] = pairs
+    tensors["document"] = np.frombuffer(json.dumps(document).encode(), np.uint8)
+    save_file(tensors, tmp_path / "b.softrig", METADATA | {"version": "5"})
+    with pytest.raises(ModelFileError, match="pairs"):
+        load_character_model(tmp_path / "b.softrig")
+
+
 def test_a_python_rig_must_be_given_again(tmp_path: Path) -> None:
     model = rounded(bar_model(black_box=True))
     rig = CallableRig(

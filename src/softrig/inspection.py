@@ -26,6 +26,8 @@ LEGEND = "role: soft is simulated, rigid keeps its shape, follows moves along; t
 
 WEIGHT = ".weight"
 """How the parameter of a morph ends."""
+MOST_JOINTS = 8
+"""Named in a line."""
 STIFF = 0.9
 """A basis that takes up less than this share of the rig's loads moves too stiffly."""
 
@@ -159,6 +161,7 @@ def soft_facts(model: PoseSpaceModel) -> tuple[tuple[str, str], ...]:
         ("tets", f"{len(model.tets):,} of {len(model.vertices):,} vertices, {100.0 * model.fixed.mean():.0f} % held"),
         ("surface", f"{len(model.embedding_nodes):,} vertices, {len(model.triangles):,} triangles"),
         ("mass", f"{model.vertex_mass.sum():.3g} kg"),
+        *_bony_fact(model),
         ("modes", f"{model.mode_count} {_region_words(model)}, {len(model.poses)} poses"),
         ("cubature", _cubature_words(model)),
         ("lowest frequency", f"{model.frequencies.min():.2f} Hz"),
@@ -179,6 +182,15 @@ def soft_facts(model: PoseSpaceModel) -> tuple[tuple[str, str], ...]:
         facts.append(("step", f"{1e3 * step['median']:.3f} ms, with the surface {1e3 * step['with surface']:.3f} ms"))
         facts.append(("memory", f"{step['bytes'] / 1e6:.1f} MB of tables while it moves"))
     return tuple(facts)
+
+
+def _bony_fact(model: PoseSpaceModel) -> list[tuple[str, str]]:
+    names = model.notes.get("firm joints", [])
+    if not isinstance(names, list):
+        return []
+    more = f", … ({len(names)})" if len(names) > MOST_JOINTS else ""
+    words = f"{', '.join(map(str, names[:MOST_JOINTS]))}{more}, by their names (bony = false: as soft as the rest)"
+    return [("firm", words)] if names else []
 
 
 def _basis_words(model: PoseSpaceModel) -> str:

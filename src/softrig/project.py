@@ -80,6 +80,9 @@ class MaterialSettings(PoseMaterial):
     law: Literal["stvk", "corotational", "neo-hookean", "stable-neo-hookean"] = "stable-neo-hookean"
     smoothing: Annotated[float, Field(ge=0.0)] = 1.0
     """How far painted values are smoothed into the body (ζ of PSSD Eq. 37)."""
+    bony: bool = True
+    """Whether hands, feet and heads, known by the names of their joints, are firm where nothing is painted: they are
+    mostly bone, and rigs seldom have bones inside them."""
     poses: dict[str, PoseMaterial] = {}
     """By pose name."""
 

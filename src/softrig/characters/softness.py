@@ -1,4 +1,4 @@
-"""Softness painted by joints: bony parts stiff, the rest soft."""
+"""Softness painted by joints: some stiff, the rest soft."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import numpy as np
 
 from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
-
-BODY = {"Head": 0.1, "Hand": 0.05, "Foot": 0.05, "Forearm": 0.4, "Shin": 0.4}
-"""Of joints whose names end so: skull, fingers and toes are mostly bone, and these characters have no joints there."""
 
 
 def painted_softness(character: Character, softness: Mapping[str, float], name: str = "softness") -> Character:

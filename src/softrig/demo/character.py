@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from softrig.characters import built_in
-from softrig.characters.softness import BODY, painted_softness
 from softrig.console import Stages, stages
 from softrig.files import write_bytes
 from softrig.inspection import soft_facts
@@ -42,9 +41,7 @@ from softrig.report import Report
 from softrig.rig.character import Character
 from softrig.simulation import Bake
 
-SETTINGS = Project().changed(
-    mesh={"tets": 6000}, basis={"modes": 60}, material={"preset": "fat", "young": 12e3, "softness_map": "_softness"}
-)
+SETTINGS = Project().changed(mesh={"tets": 6000}, basis={"modes": 60}, material={"preset": "fat", "young": 12e3})
 """Softer than a gorilla is, so that there is something to see; coarser than the default, so that it is quick."""
 SIZE = (420, 420)
 GIF_SIZE = (300, 300)
@@ -81,7 +78,7 @@ def run_character_demo(
     folder.mkdir(parents=True, exist_ok=True)
     with stages() as work, compiling_ahead() as ahead:
         with work.stage(f"Making the {name}"):
-            write_character_glb(painted_softness(built_in(name), BODY), folder / f"{name}.glb")
+            write_character_glb(built_in(name), folder / f"{name}.glb")
             character = load_character(folder / f"{name}.glb")
         model = build(character, settings, cache=folder / ".softrig-cache", jobs=jobs, stage=work.stage)
         with work.stage("Timing a step (compiles the first time)"):

@@ -9,7 +9,7 @@ import numpy as np
 
 from softrig.bench.record import Row, model_sizes
 from softrig.characters import built_in
-from softrig.characters.softness import BODY, painted_softness
+from softrig.characters.softness import painted_softness
 from softrig.console import Update
 from softrig.figures.figure import Figure, made_of
 from softrig.figures.look import WHITE, framing
@@ -49,8 +49,8 @@ class Scene:
     """Pixels of each half."""
     young: float
     """Pa."""
-    softness: Mapping[str, float]
-    """Painted on what follows joints whose names end so; 1 elsewhere."""
+    softness: Mapping[str, float] | None = None
+    """Painted on what follows joints whose names end so, 1 elsewhere; None: nothing is painted."""
     floor: bool = True
     span: tuple[float, float] | None = None
     """Seconds of the clip that are shown, which end as they begin; None: all."""
@@ -62,7 +62,7 @@ def soft_model(scene: Scene, character: Character, tets: int = 3000, modes: int 
         mesh={"tets": tets},
         basis={"modes": modes},
         poses={"count": 4},
-        material={"preset": "fat", "young": scene.young, "softness_map": "softness"},
+        material={"preset": "fat", "young": scene.young, "softness_map": scene.softness and "softness"},
     )
     return build(character, project, jobs=1)
 
@@ -95,7 +95,9 @@ def drawn(scene: Scene, character: Character, bake: Bake) -> list[np.ndarray]:
 
 def moving(name: str, title: str, scene: Scene, caption: str, update: Update) -> Figure:
     """The figure of a scene, with how far the flesh goes from plain skinning."""
-    character = painted_softness(built_in(scene.character), scene.softness)
+    character: Character = built_in(scene.character)
+    if scene.softness is not None:
+        character = painted_softness(character, scene.softness)
     clip = character.clip(scene.clip)
     if scene.span is not None:
         clip = clip.trimmed(*scene.span)
@@ -121,20 +123,20 @@ REDDER = "the redder, the farther it is from plain skinning"
 
 def gorilla_jumps(update: Update) -> Figure:
     """Clip: a gorilla jumps, plain and soft."""
-    scene = Scene("gorilla", "jump", (0.45, 0.1, 0.9), (290, 320), 5e3, BODY)
+    scene = Scene("gorilla", "jump", (0.45, 0.1, 0.9), (290, 320), 5e3)
     caption = (
-        f"The flesh is fat of 5 kPa, with head, hands and feet painted stiff; {REDDER}. Belly, chest and arms stay "
-        "behind when it takes off, and arrive after it has landed."
+        f"The flesh is fat of 5 kPa, firm in head, hands and feet by the names of their joints; {REDDER}. Belly, chest "
+        "and arms stay behind when it takes off, and arrive after it has landed."
     )
     return moving("clip-gorilla-jump", "Clip: a gorilla jumps, plain and soft", scene, caption, update)
 
 
 def gorilla_walks(update: Update) -> Figure:
     """Clip: a gorilla walks, plain and soft."""
-    scene = Scene("gorilla", "walk", (0.45, 0.1, 0.9), (230, 290), 3e3, BODY)
+    scene = Scene("gorilla", "walk", (0.45, 0.1, 0.9), (230, 290), 3e3)
     caption = (
-        f"The flesh is fat of 3 kPa, with head, hands and feet painted stiff; {REDDER}. Every step sends a wave "
-        "through belly and thighs. The flesh arrives where it began, so the walk can go on for ever."
+        f"The flesh is fat of 3 kPa, firm in head, hands and feet by the names of their joints; {REDDER}. Every step "
+        "sends a wave through belly and thighs. The flesh arrives where it began, so the walk can go on for ever."
     )
     return moving("clip-gorilla-walk", "Clip: a gorilla walks, plain and soft", scene, caption, update)
 

@@ -2,7 +2,7 @@
 
 C(p) a = Σ_v V_vᵀ m_v R_vᵀ ẍ_v (`forces.inertia`). Its columns C_b for the acceleration of bone b, seen from that bone,
 change only as the bones that share vertices with b turn relative to it, which mixes rotations and is not linear in the
-pose weights. So C_b is regressed on the joints one by one, with components of its own for each bone:
+pose weights. So C_b is regressed on the joints and pairs of them, with components of its own for each bone:
 
     C_b(p) = C_b(p_0) + Σ_k c_k(p) D_k  (k of bone b),   c(p) = Σ_t κ(p, p_t) A_t + Σ_i w_i(p) ρ_i
 

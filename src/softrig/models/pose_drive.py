@@ -9,6 +9,8 @@ hang on.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from softrig.errors import InputError
@@ -154,19 +156,19 @@ class MapDrive:
         if len(maps) == 2 and maps[0].same_kernel(maps[1]):
             del self._tables[1]
 
-    def _table(self, known: PoseKernel) -> tuple[np.ndarray, ...]:
+    def _table(self, known: PoseKernel) -> tuple[Any, ...]:
         """What `write_kernel` needs, and room for its answer."""
         places = np.array([self._place[int(column)] for column in known.columns], np.int32)
         samples = np.ascontiguousarray(known.samples)
-        return places, known.groups, known.lengths, samples, *known.bounds, np.zeros(len(samples))
+        return places, known.groups, known.lengths, samples, *known.bounds, known.pairs, np.zeros(len(samples))
 
     def write(self, features: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
         """Write the weights of the stiffness map's components and the shares of the inertia map's, where there are any.
 
         w (m,) of the poses.
         """
-        for places, groups, lengths, samples, low, high, values in self._tables:
-            write_kernel(places, groups, lengths, samples, low, high, features, values)
+        for places, groups, lengths, samples, low, high, pairs, values in self._tables:
+            write_kernel(places, groups, lengths, samples, low, high, pairs, features, values)
         if self._stiffness is not None:
             write_weights(self._tables[0][-1], self._coefficients[0], w, out[: self._weights])
         if self._remainders is not None:

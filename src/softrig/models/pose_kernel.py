@@ -1,24 +1,33 @@
-"""The additive kernel over poses by which matrices are regressed on the joints one by one.
+"""The kernel over poses by which matrices are regressed on the joints, one by one and two by two.
 
-With v_g the features of joint (or other parameter) g and d_g = √3 ‖v_g − v'_g‖/ℓ_g it is a sum of Matérn kernels,
+With v_g the features of joint (or other parameter) g and d_g = √3 ‖v_g − v'_g‖/ℓ_g it is a sum of Matérn kernels and of
+their products,
 
-    κ(p, p') = Σ_g (1 + d_g) exp(−d_g).
+    κ(p, p') = Σ_g κ_g + ρ/(G − 1) Σ_{g ≠ h} κ_g κ_h,   κ_g = (1 + d_g) exp(−d_g),
 
-Combinations of joints that were never seen together are answered by what each joint did. Beyond what the samples show
-of a feature it counts as if it were at the end of that: nothing is extrapolated. (Otherwise the stiffness of a bear
-that waves, learned from a walk and a shake with hanging arms, was negative. A Gaussian kernel, being infinitely smooth,
-shoots over even between samples far apart.)
+where the second sum is (Σ_g κ_g)² − Σ_g κ_g² and costs nothing. The first answers combinations of joints that were
+never seen together by what each joint did; the second knows that two joints next to each other move the same flesh, and
+that two bends of one body do not add up at all: without it the stiffness of a letter X, bent and bowed, is negative
+halfway between its samples.
+
+Beyond what the samples show of a feature it counts as if it were at the end of that: nothing is extrapolated.
+(Otherwise the stiffness of a bear that waves, learned from a walk and a shake with hanging arms, was negative. A
+Gaussian kernel, being infinitely smooth, shoots over even between samples far apart.)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isfinite
 
 import numpy as np
 from numba import njit
 
 from softrig.errors import InputError, require_finite
 from softrig.models.pose_space_checks import require_shapes
+
+PAIRS = 1.0
+"""ρ: pairs count as much, all of them, as single joints. From ½ to 2 it hardly matters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +42,8 @@ class PoseKernel:
     """(G,) ℓ in weighted features."""
     samples: np.ndarray = field(repr=False)
     """(t, f) weighted features of the sample poses."""
+    pairs: float
+    """ρ; zero: joints one by one."""
 
     def __post_init__(self) -> None:
         f = len(self.columns)
@@ -43,6 +54,8 @@ class PoseKernel:
             raise InputError("the groups of a map over poses must cover its features once, in order")
         for name in ("samples", "lengths"):
             require_finite(getattr(self, name), f"map over poses: {name}")
+        if not (isfinite(self.pairs) and self.pairs >= 0.0):
+            raise InputError(f"the share of pairs in a map over poses must be a number from zero up, not {self.pairs}")
         if not (self.lengths > 0.0).all():
             raise InputError("lengths of a map over poses must be positive", np.flatnonzero(~(self.lengths > 0.0)))
 
@@ -50,7 +63,7 @@ class PoseKernel:
         """(t,) κ between weighted features (F,), within the range of the samples, and these."""
         low, high = self.bounds
         known = np.clip(np.asarray(features)[self.columns], low, high)
-        return additive_kernel(known[None], self.samples, self.groups, self.lengths)[0]
+        return pose_kernel(known[None], self.samples, self.groups, self.lengths, self.pairs)[0]
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -60,14 +73,25 @@ class PoseKernel:
     def same_kernel(self, other: PoseKernel) -> bool:
         """Whether `other` has the same samples, so that one evaluation serves both."""
         names = ("columns", "groups", "lengths", "samples")
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        same = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        return same and self.pairs == other.pairs
 
 
-def additive_kernel(points: np.ndarray, samples: np.ndarray, groups: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def pose_kernel(
+    points: np.ndarray, samples: np.ndarray, groups: np.ndarray, lengths: np.ndarray, pairs: float = PAIRS
+) -> np.ndarray:
     """(a, t) κ between features (a, f) and (t, f)."""
     squares = (points[:, None] - samples[None]) ** 2
     distances = np.sqrt(3.0 * np.add.reduceat(squares, groups[:-1], axis=2)) / lengths
-    return np.asarray(((1.0 + distances) * np.exp(-distances)).sum(axis=2))
+    single = (1.0 + distances) * np.exp(-distances)
+    total = single.sum(axis=2)
+    return np.asarray(total + _of_pairs(len(lengths), pairs) * (total**2 - (single**2).sum(axis=2)))
+
+
+@njit(cache=True)
+def _of_pairs(groups: int, pairs: float) -> float:
+    """ρ/(G − 1); nothing where there is but one group."""
+    return pairs / (groups - 1) if groups > 1 else 0.0
 
 
 @njit(cache=True)
@@ -78,20 +102,24 @@ def write_kernel(
     samples: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
+    pairs: float,
     features: np.ndarray,
     out: np.ndarray,
 ) -> None:
     """Write κ (t,); `places` (f,): where each feature stands in `features`; `low` and `high` (f,) their bounds."""
+    of_pairs = _of_pairs(lengths.shape[0], pairs)
     for t in range(samples.shape[0]):
         sample = samples[t]
-        kernel = 0.0
+        total, own = 0.0, 0.0
         for g in range(lengths.shape[0]):
             square = 0.0
             for i in range(groups[g], groups[g + 1]):
                 square += (min(max(features[places[i]], low[i]), high[i]) - sample[i]) ** 2
             distance = np.sqrt(3.0 * square) / lengths[g]
-            kernel += (1.0 + distance) * np.exp(-distance)
-        out[t] = kernel
+            single = (1.0 + distance) * np.exp(-distance)
+            total += single
+            own += single**2
+        out[t] = total + of_pairs * (total**2 - own)
 
 
 @njit(cache=True)

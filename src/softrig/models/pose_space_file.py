@@ -63,10 +63,14 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
             arrays[name] = getattr(model, name)
     arrays |= {f"poses.{name}": getattr(model.poses, name) for name in _POSES}
     arrays |= {f"cubature.{name}": getattr(model.cubature, name) for name in _CUBATURE}
-    if model.cubature.stiffness_map is not None:
-        arrays |= {f"stiffness.{name}": getattr(model.cubature.stiffness_map, name) for name in _STIFFNESS}
-    if model.inertia_map is not None:
-        arrays |= {f"inertia_map.{name}": getattr(model.inertia_map, name) for name in _INERTIA}
+    pairs: dict[str, float] = {}
+    for prefix, known, names in (
+        ("stiffness", model.cubature.stiffness_map, _STIFFNESS),
+        ("inertia_map", model.inertia_map, _INERTIA),
+    ):
+        if known is not None:
+            arrays |= {f"{prefix}.{name}": getattr(known, name) for name in names}
+            pairs[prefix] = known.pairs
     _put_tet_rig(model.tet_rig, arrays)
     for region in range(len(model.region_names)):
         shapes = model.shapes[..., model.region_of_mode == region]
@@ -79,6 +83,7 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
         "interpolation": model.interpolation,
         "size": model.size,
         "beyond": model.cubature.beyond,
+        "pairs": pairs,
         "corrective": [list(pair) for pair in model.corrective],
         "pose_names": list(model.poses.names),
         "region_names": list(model.region_names),
@@ -111,10 +116,10 @@ def model_from_tensors(arrays: Mapping[str, np.ndarray], rig: Rig | None = None)
         region_names=regions,
         cubature=Cubature(
             **{name: arrays[f"cubature.{name}"] for name in _CUBATURE},
-            stiffness_map=_map(StiffnessMap, "stiffness", _STIFFNESS, arrays),
+            stiffness_map=_map(StiffnessMap, "stiffness", _STIFFNESS, arrays, document),
             beyond=_share(document.get("beyond", 1.0)),
         ),
-        inertia_map=_map(InertiaMap, "inertia_map", _INERTIA, arrays),
+        inertia_map=_map(InertiaMap, "inertia_map", _INERTIA, arrays, document),
         clips=clips_from_record(document["clips"], arrays, rig.parameters),
         notes=_notes(document["notes"]),
         size=float(document["size"]),
@@ -155,10 +160,20 @@ def _notes(notes: Any) -> dict[str, Any]:
     return notes
 
 
-def _map(kind: type[_Map], prefix: str, names: tuple[str, ...], arrays: Mapping[str, np.ndarray]) -> _Map | None:
+def _map(
+    kind: type[_Map],
+    prefix: str,
+    names: tuple[str, ...],
+    arrays: Mapping[str, np.ndarray],
+    document: Mapping[str, Any],
+) -> _Map | None:
     if f"{prefix}.components" not in arrays:
         return None
-    return kind(**{name: np.asarray(arrays[f"{prefix}.{name}"], _wide(name)) for name in names})
+    # Maps of files before version 5 know joints one by one only.
+    pairs = document.get("pairs", {}).get(prefix, 0.0)
+    if not isinstance(pairs, int | float):
+        raise InputError(f"the share of pairs in the map '{prefix}' is no number: {pairs!r}")
+    return kind(**{name: np.asarray(arrays[f"{prefix}.{name}"], _wide(name)) for name in names}, pairs=float(pairs))
 
 
 def _rig(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], rig: Rig | None) -> Rig:

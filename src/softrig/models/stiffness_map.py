@@ -1,7 +1,7 @@
 """How the reduced stiffness follows the pose between the poses of a model.
 
 Stiffness in bind space depends on how the joints near a tet are bent, hardly on the others. So K̃ at u = 0 is regressed
-on the joints one by one, by the kernel κ of `models.pose_kernel`:
+on the joints and on pairs of them, by the kernel κ of `models.pose_kernel`:
 
     K̃(p) = Σ_i w⁺_i(p) K̃_i + Σ_k (Σ_t κ(p, p_t) A_tk) C_k,
 

@@ -11,7 +11,7 @@ from softrig.errors import InputError
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.pipeline.advice import pose_advice
 from softrig.pipeline.cache import StageCache
-from softrig.pipeline.fabric import Fabric, make_fabric
+from softrig.pipeline.fabric import Fabric, is_bony, make_fabric
 from softrig.pipeline.flesh import Flesh, make_flesh, prepared_character
 from softrig.pipeline.inertia import clip_inertia_errors
 from softrig.pipeline.parallel import workers
@@ -21,6 +21,7 @@ from softrig.pipeline.rigging import bones_of
 from softrig.pipeline.shapes import Shapes, make_shapes
 from softrig.pipeline.telling import Stage, untold
 from softrig.project import Project, paper_recipe
+from softrig.rig.anatomy import bony_joints
 from softrig.rig.character import Character
 
 
@@ -94,6 +95,7 @@ def build_parts(
             model.notes["inertia"]["along clips"] = clip_inertia_errors(model)
             between = clip_force_errors(model, flesh, posing, fabric, project, stages)
             model.notes["cubature"]["along clips"] = between
+    model.notes["firm joints"] = sorted(bony_joints(character)) if is_bony(project) else []
     model.notes["source"] = source_note(character)
     model.notes["stages"] = {"made": stages.made, "reused": stages.reused}
     return Built(model, character, flesh, posing, fabric, shapes)

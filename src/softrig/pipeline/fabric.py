@@ -14,6 +14,7 @@ from softrig.pipeline.maps import paint_map, vertex_or_tet_map
 from softrig.pipeline.posing import Posing
 from softrig.poses.materials import PRESETS, painted_field, stiffness_from_softness
 from softrig.project import PoseMaterial, Project
+from softrig.rig.anatomy import bony_softness
 from softrig.rig.character import Character
 
 
@@ -109,14 +110,27 @@ def _first(*values: float | str | None) -> float | str:
     return next(value for value in values if value is not None)
 
 
+def is_bony(project: Project, own: PoseMaterial | None = None) -> bool:
+    """Whether joints with names of hands, feet and heads are firm: not where softness or Young's modulus is painted.
+
+    `own`: of one pose.
+    """
+    settings = project.material
+    given = (settings.softness_map, own and own.softness_map, settings.young, own and own.young)
+    return settings.bony and not any(isinstance(each, str) for each in given)
+
+
 def _stiffening(
     character: Character, flesh: Flesh, project: Project, own: PoseMaterial, folder: Path | None
 ) -> np.ndarray:
     """(e,) what the painted maps multiply Young's modulus with."""
     factor = np.ones(len(flesh.mesh.elements))
     soft = own.softness_map or project.material.softness_map
+    softness = bony_softness(character) if is_bony(project, own) else None
     if soft is not None:
-        paint = stiffness_from_softness(paint_map(character, soft, folder)[flesh.soft_vertices])
+        softness = paint_map(character, soft, folder)
+    if softness is not None:
+        paint = stiffness_from_softness(softness[flesh.soft_vertices])
         factor = factor * painted_field(flesh.mesh, flesh.soft_embedding, paint, smoothing=project.material.smoothing)
     stiff = own.stiffness_map or project.material.stiffness_map
     if stiff is not None:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from softrig.forces.inertia import bone_inertia, perturbed, turning_inertia
 from softrig.models.inertia_map import BLOCK, InertiaMap
 from softrig.models.kernels.pose_space_layout import region_runs
-from softrig.models.pose_kernel import additive_kernel
+from softrig.models.pose_kernel import PAIRS, pose_kernel
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.tet_motion import tet_carriers
 from softrig.pipeline.cache import Arrays, StageCache, content_hash
@@ -54,14 +54,15 @@ def with_inertia_map(
     fit = model.tet_rig.frame_fit
     key = content_hash(
         poses, model.shapes, model.vertex_mass, model.vertices, model.tet_rig.corrections, weights.data,
-        weights.indices, weights.indptr, lengths, [COMPONENTS, KEPT, FAINT, RIDGE], *([] if fit is None else [fit]),
+        weights.indices, weights.indptr, lengths, [PAIRS, COMPONENTS, KEPT, FAINT, RIDGE],
+        *([] if fit is None else [fit]),
     )  # fmt: skip
 
     def make() -> Arrays:
         with threadpool_limits(1, user_api="blas"):  # small products: threads only cost
             blocks = exact_blocks(model, poses, progress)
-            kernel = additive_kernel(samples.features, samples.features, groups, lengths)
-            return fitted_map(blocks, kernel, len(groups) - 1, len(model.poses), region_runs(model.region_of_mode))
+            kernel = pose_kernel(samples.features, samples.features, groups, lengths)
+            return fitted_map(blocks, kernel, len(model.poses), region_runs(model.region_of_mode))
 
     found = cache.get("inertia", key, make)
     known = InertiaMap(
@@ -69,6 +70,7 @@ def with_inertia_map(
         groups,
         lengths,
         samples.features,
+        PAIRS,
         found["coefficients"],
         found["remainders"],
         found["owners"],
@@ -112,12 +114,12 @@ def _turning(model: PoseSpaceModel) -> np.ndarray:
     return columns.astype(np.float32).astype(np.float64)
 
 
-def fitted_map(blocks: np.ndarray, kernel: np.ndarray, scale: int, own: int, runs: np.ndarray) -> Arrays:
+def fitted_map(blocks: np.ndarray, kernel: np.ndarray, own: int, runs: np.ndarray) -> Arrays:
     """Coefficients, remainders, owners and components for C_b (t, B, r, 12) at samples, `own` poses first.
 
-    `kernel` (t, t) of the samples, with `scale` on its diagonal; `runs` (g + 1,) first mode of each region. First come
-    the directions in which the poses' own blocks differ, so that these are exact, then the principal components of what
-    is left, the largest of all bones.
+    `kernel` (t, t) of the samples, the same all along its diagonal; `runs` (g + 1,) first mode of each region. First
+    come the directions in which the poses' own blocks differ, so that these are exact, then the principal components of
+    what is left, the largest of all bones.
     """
     count, bones, modes, _ = blocks.shape
     differences = (blocks - blocks[0]).transpose(1, 0, 2, 3).reshape(bones, count, -1)
@@ -135,7 +137,7 @@ def fitted_map(blocks: np.ndarray, kernel: np.ndarray, scale: int, own: int, run
             drop_faint(component.reshape(modes, BLOCK), limit / float(np.linalg.norm(share)), runs)
         components.append(found)
         owners += [bone] * len(found)
-    noise = RIDGE * scale
+    noise = RIDGE * kernel[0, 0]
     factor = cholesky(kernel + noise * np.eye(count), lower=True)
     coefficients = cho_solve((factor, True), np.hstack(shares))
     return {

@@ -1,4 +1,4 @@
-"""The stiffness between the poses: exact at many sample poses, and learned from there joint by joint."""
+"""The stiffness between the poses: exact at many sample poses, learned from there for joints and pairs of joints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
-from softrig.models.pose_kernel import additive_kernel
+from softrig.models.pose_kernel import PAIRS, pose_kernel
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stiffness_map import StiffnessMap
 from softrig.pipeline.cache import Arrays, StageCache, content_hash
@@ -89,7 +89,7 @@ def with_stiffness_map(
         posing.positions,
         contact,
         lengths,
-        ["beyond the poses' own, with ranges", COMPONENTS, KEPT, RIDGE],
+        ["beyond the poses' own, with ranges", PAIRS, COMPONENTS, KEPT, RIDGE],
         model.interpolation,
         [share, MOST, YIELDING_CONTACT] if yields else [],
     )
@@ -100,7 +100,7 @@ def with_stiffness_map(
         springs = YIELDING_CONTACT * contact if yields else contact
         stiffness += np.tensordot(np.stack([contact_share(w) for w in positive]), springs, axes=1)
         coefficients, components = fitted_map(stiffness, positive, samples.features, groups, lengths)
-        kernel = additive_kernel(samples.features, samples.features, groups, lengths)
+        kernel = pose_kernel(samples.features, samples.features, groups, lengths)
         regressed = np.tensordot(np.concatenate([positive, kernel @ coefficients], axis=1), components, axes=1)
         return {
             "range": stiffness_range(regressed[: samples.usual], stiffness[: samples.usual]),
@@ -120,6 +120,7 @@ def with_stiffness_map(
         groups,
         lengths,
         samples.features,
+        PAIRS,
         found["coefficients"],
         found["components"].astype(np.float64),
     )
@@ -232,7 +233,7 @@ def fitted_map(
     kept = order[values[order] > KEPT * max(values.sum(), 1e-300) / len(values)]
     shares = vectors[:, kept]
     components = np.einsum("tk,tij->kij", shares, differences)
-    kernel = additive_kernel(features, features, groups, lengths)
-    ridge = RIDGE * (len(groups) - 1) * np.eye(len(kernel))
+    kernel = pose_kernel(features, features, groups, lengths)
+    ridge = RIDGE * np.diag(kernel.diagonal())
     coefficients = cho_solve((cholesky(kernel + ridge, lower=True), True), shares)
     return coefficients, np.concatenate([own, components])

@@ -16,9 +16,11 @@ import numpy as np
 
 from softrig.errors import InputError
 from softrig.models.pose_space import PoseSpaceModel
+from softrig.pipeline.fabric import is_bony
 from softrig.pipeline.maps import ENDING, paint_map, read_map, write_map
 from softrig.project import PoseMaterial, Project
 from softrig.render.colour import sequential
+from softrig.rig.anatomy import bony_softness
 from softrig.rig.character import Character
 from softrig.viewer.decisions import pinned
 from softrig.viewer.walks import Walks
@@ -71,6 +73,7 @@ class Painting:
         self._path, self._clock = project_path, clock
         self._model = getattr(subject, "model", None)
         self._maps: dict[str | None, np.ndarray] = {}
+        self._unpainted = np.ones(self._count, np.float32)
         self._touched: set[str | None] = set()
         self._strokes: list[_Stroke] = []
         self._last: tuple[float, str | None] | None = None
@@ -94,7 +97,7 @@ class Painting:
     def map(self, pose: str | None = None) -> np.ndarray:
         """(n,) float32 softness at a pose, or of all that have none of their own; a copy."""
         found = self._maps.get(pose, self._maps.get(None))
-        return np.ones(self._count, np.float32) if found is None else found.copy()
+        return (self._unpainted if found is None else found).copy()
 
     def colours(self, pose: str | None = None) -> np.ndarray:
         """(n, 4) uint8 sRGB: dark where the flesh is held, bright where it is soft."""
@@ -185,6 +188,8 @@ class Painting:
     def _read(self, project: Project, character: Character | None) -> None:
         wanted: dict[str | None, str | None] = {None: project.material.softness_map}
         wanted |= {pose: own.softness_map for pose, own in project.material.poses.items()}
+        if character is not None and is_bony(project) and (softness := bony_softness(character)) is not None:
+            self._unpainted = softness.astype(np.float32)
         folder = None if self._path is None else self._path.parent
         for pose, name in wanted.items():
             if name is None:
