@@ -91,7 +91,7 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
     assert len(by_name) == 11
     coarse = by_name.pop("a coarse full mesh of equal cost")
     assert coarse.ours > coarse.also["ours on the surface, %"] > 0.0
-    assert coarse.also["tets"] < 400
+    assert coarse.also["tets"] < 450  # as many as asked for, more or less
     # Whichever it is on this machine, it is said.
     assert (coarse.also["a step, over ours"] > 1.0) == ("no mesh costs so little" in coarse.note)
     assert {"peak, of the true one", "frequency, % off"} <= set(coarse.also)

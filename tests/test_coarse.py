@@ -12,6 +12,7 @@ from characters_for_tests import limb
 from softrig.errors import InputError
 from softrig.fidelity import trajectory_error
 from softrig.figures.coarse import full_run
+from softrig.models import small
 from softrig.models.moving import MovingIntegrator
 from softrig.models.stepper import Stepper
 from softrig.pipeline import coarse
@@ -139,10 +140,14 @@ def test_steps_are_timed_along_a_clip(built: Built) -> None:
 
 
 def test_a_step_that_stands_still_is_timed_with_all_its_work(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing moves without a clip; a step that finds nothing to solve would look cheap."""
+    """Nothing moves without a clip; a step that finds nothing to solve looks cheap. The compiled one always solves."""
     solved = []
     solve = MovingIntegrator._solve
     monkeypatch.setattr(MovingIntegrator, "_solve", lambda self, *given: solved.append(1) or solve(self, *given))
     body = coarse_body(replace(limb(), clips=()), SMALL.changed(poses={"count": 1}), 300)
-    assert full_step_seconds(body, default_damping(built)) > 0.0
+    compiled = full_step_seconds(body, default_damping(built))
+    assert compiled > 0.0
+    assert not solved
+    monkeypatch.setattr(small, "MOST_UNKNOWNS", 0)
+    assert full_step_seconds(body, default_damping(built)) > 2.0 * compiled
     assert len(solved) >= coarse.TIMED_FULL - 1

@@ -34,7 +34,7 @@ from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
 from softrig.models.full import FullBody
 from softrig.models.kernels.posed_tets import posed_gradients
-from softrig.models.tet_motion import TetMotion, tet_carriers
+from softrig.models.tet_motion import TetMotion, carrier_values, tet_carriers
 from softrig.numerics.rotations import quaternion_matrices, quaternions_from_vectors
 
 if TYPE_CHECKING:
@@ -290,8 +290,8 @@ class FullSimulation:
         solver: str = "auto",
     ) -> None:
         poses, tets = len(model.tet_rig.corrections), len(model.tets)
-        self._young = _per_pose(young, poses, tets, "Young's modulus")
-        self._poisson = _per_pose(poisson, poses, tets, "Poisson ratio")
+        self._young = per_pose(young, poses, tets, "Young's modulus")
+        self._poisson = per_pose(poisson, poses, tets, "Poisson ratio")
         self.body = MovingBody(
             model.tets,
             model.vertices,
@@ -317,9 +317,7 @@ class FullSimulation:
 
     def carriers_at(self, p: np.ndarray) -> np.ndarray:
         """(Z,) the carrier values at rig parameters p (P,)."""
-        model = self.model
-        rows = model.bone_matrices(p) if model.tet_rig.kind == "skin" else model.shepard_positions(p)
-        return np.concatenate([rows.ravel(), model.pose_weights(p)])
+        return carrier_values(self.model, p)
 
     def place(self, z: np.ndarray) -> None:
         """Take the carrier values z as the current pose with zero rates; displacements go with the vertex frames."""
@@ -418,7 +416,7 @@ def _diagonal_places(indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
     return np.flatnonzero(rows == indices)
 
 
-def _per_pose(field: float | np.ndarray, poses: int, tets: int, what: str) -> np.ndarray:
+def per_pose(field: float | np.ndarray, poses: int, tets: int, what: str) -> np.ndarray:
     """(poses, tets), or (1, tets) where all poses share it."""
     field = np.asarray(field, dtype=np.float64)
     if field.shape not in ((), (tets,), (poses, tets)):

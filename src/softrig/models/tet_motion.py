@@ -49,6 +49,10 @@ class TetMotion:
 class TetCarriers(Protocol):
     """What turns carrier values into the motion of all tet vertices."""
 
+    @property
+    def size(self) -> int:
+        """Z, how many carrier values there are."""
+
     def motion(self, z: np.ndarray, zdot: np.ndarray, zddot: np.ndarray) -> TetMotion:
         """Positions and rates at carrier values (Z,), their rates per second and per second²."""
 
@@ -175,6 +179,12 @@ def tet_carriers(model: PoseSpaceModel) -> TetCarriers:
     if rig.kind == "black-box":
         return BlackBoxCarriers(model.vertices, model.vertex_mass, rig.root_sample, rig.corrections)
     raise InputError(f"no tet rig of kind {rig.kind!r}; there are skin and black-box")
+
+
+def carrier_values(model: PoseSpaceModel, p: np.ndarray) -> np.ndarray:
+    """(Z,) the carrier values of all tet vertices at rig parameters p (P,)."""
+    rows = model.bone_matrices(p) if model.tet_rig.kind == "skin" else model.shepard_positions(p)
+    return np.concatenate([rows.ravel(), model.pose_weights(p)])
 
 
 def polar_rates(A: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,8 +15,8 @@ import numpy as np
 
 from softrig.dynamics import Rayleigh
 from softrig.errors import InputError, SolverError
-from softrig.models.moving import FullSimulation
 from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.small import SmallSimulation
 from softrig.models.stepper import Stepper
 from softrig.pipeline.build import Built
 from softrig.pipeline.cache import StageCache
@@ -26,7 +26,7 @@ from softrig.pipeline.flesh import make_flesh, prepared_character
 from softrig.pipeline.posing import pose_character
 from softrig.pipeline.rigging import bones_of
 from softrig.pipeline.timing import carriers_along, least_step, moving_carriers
-from softrig.pipeline.unreduced import unreduced_model
+from softrig.pipeline.unreduced import full_simulation, unreduced_model
 from softrig.project import Project
 from softrig.rig.character import Character
 
@@ -37,7 +37,7 @@ TRIES = 5
 ITERATIONS = 1
 """Newton iterations a step, as the reduced step takes."""
 TIMED_FULL, TIMED_REDUCED = 16, 200
-"""Steps of which the quickest is taken for the cost."""
+"""Steps of which the quickest is taken for the cost: of a large body, and of one as quick as a reduced model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +135,10 @@ def _smallest(attempt: Callable[[int], tuple[CoarseBody, float]]) -> tuple[int, 
 
 def full_step_seconds(body: Built | CoarseBody, damping: Rayleigh) -> float:
     """Seconds: the quickest of some full steps along the first clip."""
-    model, fabric = body.model, body.fabric
     # All of gravity: a body at rest in a still part of the clip would not solve anything.
-    full = FullSimulation(
-        model, fabric.young, fabric.poisson, rate=RATE, damping=damping, iterations=ITERATIONS, sag_free=False
-    )
-    return least_step(full, carriers_along(full.carriers_at, model, RATE, TIMED_FULL))
+    full = full_simulation(body.model, body.fabric, rate=RATE, damping=damping, iterations=ITERATIONS, sag_free=False)
+    count = TIMED_REDUCED if isinstance(full, SmallSimulation) else TIMED_FULL
+    return least_step(full, carriers_along(full.carriers_at, body.model, RATE, count))
 
 
 def reduced_step_seconds(model: PoseSpaceModel, damping: Rayleigh) -> float:

@@ -9,12 +9,12 @@ from typing import Protocol
 import numpy as np
 
 from softrig.dynamics import Rayleigh
-from softrig.models.moving import FullSimulation
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stepper import Stepper
 from softrig.pipeline.build import Built
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.motion import carrier_steps
+from softrig.pipeline.unreduced import full_simulation
 from softrig.simulation.damping import Damping
 
 Progress = Callable[[int, int], None]
@@ -62,14 +62,8 @@ def full_trajectory(
     progress: Progress | None = None,
 ) -> np.ndarray:
     """(steps / every, n, 3) metres: the same of the full body on its moving rest shape (PSSD Eq. 4)."""
-    full = FullSimulation(
-        built.model,
-        built.fabric.young,
-        built.fabric.poisson,
-        rate=rate,
-        damping=damping,
-        iterations=iterations,
-        gravity=(0.0, 0.0, 0.0),
+    full = full_simulation(
+        built.model, built.fabric, rate=rate, damping=damping, iterations=iterations, gravity=(0.0, 0.0, 0.0)
     )
     full.place(full.carriers_at(poses[0]))
     shown = []

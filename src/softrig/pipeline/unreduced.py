@@ -1,14 +1,47 @@
-"""A model without shapes: all that the full simulation needs of a character."""
+"""A model without shapes: all that the full simulation needs of a character; and which of its two steps to take."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from softrig.dynamics import Rayleigh
+from softrig.models.moving import FullSimulation
 from softrig.models.pose_space import Cubature, PoseSpaceModel
+from softrig.models.small import SmallSimulation, is_small
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
 from softrig.pipeline.posing import Posing
 from softrig.rig.character import Character
+
+
+def full_simulation(
+    model: PoseSpaceModel,
+    fabric: Fabric,
+    *,
+    rate: float,
+    damping: Rayleigh,
+    iterations: int | None = 1,
+    gravity: tuple[float, float, float] = (0.0, -9.81, 0.0),
+    sag_free: bool = True,
+) -> FullSimulation | SmallSimulation:
+    """The full simulation of a model: compiled where the body is small and steps take one Newton iteration.
+
+    Both move alike; small bodies step many times quicker so, and what a coarse mesh costs is what it need cost.
+    """
+    if iterations == 1 and is_small(model):
+        return SmallSimulation(
+            model, fabric.young, fabric.poisson, rate=rate, damping=damping, gravity=gravity, sag_free=sag_free
+        )
+    return FullSimulation(
+        model,
+        fabric.young,
+        fabric.poisson,
+        rate=rate,
+        damping=damping,
+        iterations=iterations,
+        gravity=gravity,
+        sag_free=sag_free,
+    )
 
 
 def unreduced_model(character: Character, flesh: Flesh, posing: Posing, fabric: Fabric) -> PoseSpaceModel:
