@@ -3,7 +3,7 @@
     .venv/bin/python docs/pictures/make_parameters.py [name …]
 
 writes docs/pictures/parameters/, each picture with a record of its numbers, and the captions into the pages that show
-them. All take about ten minutes; finished builds and full simulations are kept in the folder named by --cache.
+them. All of them take many minutes; finished builds and full simulations are kept in the folder named by --cache.
 """
 
 from __future__ import annotations

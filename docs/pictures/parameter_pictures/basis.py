@@ -120,12 +120,11 @@ def handles(studio: Studio) -> Picture:
 
 
 def rehearsal(studio: Studio) -> Picture:
-    """A clip that is rehearsed, and the same that is not; the poses are those of the other clips."""
-    poses = {"clips": [clip.name for clip in studio.unseen().clips]}
+    """A clip that is rehearsed, and the same that is not."""
     models = {
         "rehearsal = 0": exact_forces(studio.built(studio.unseen(), basis={"rehearsal": 0.0})),
         f"rehearsal = {DEFAULT.rehearsal:g} (default), of other clips": exact_forces(studio.built(studio.unseen())),
-        f"rehearsal = {DEFAULT.rehearsal:g} (default), this clip too": exact_forces(studio.built(poses=poses)),
+        f"rehearsal = {DEFAULT.rehearsal:g} (default), this clip too": exact_forces(studio.built()),
     }
     caption = (
         "What the shapes alone cost in the clip 'wave', with exact forces: errors of {low:.0f} % of the motion without "

@@ -22,12 +22,13 @@ SOFTNESS = "firm hand"
 BASE = sr.Project().changed(
     mesh={"tets": 3000},
     basis={"modes": 40},
-    poses={"count": 3},
+    poses={"count": 3, "clips": ("bend", "swing")},
     cubature={"count": 150},
     material={"preset": "fat", "softness_map": SOFTNESS},
 )
 """Softer than an arm is, so that there is something to see; small, so that a build takes seconds; with tets enough for
-the softest and farthest of what is shown."""
+the softest and farthest of what is shown. Poses are chosen from the clips that are not shown, as they would be for most
+clips of a character."""
 WRIST, FINGERS = 0.50, 0.60
 """Metres along the arm, between which softness fades to `FIRM`: else the boneless hand outdoes everything."""
 FIRM = 0.1
