@@ -17,7 +17,7 @@ def tutorial(studio: Studio) -> Picture:
         sr.built_in("arm"),
         mesh={"tets": 1500},
         basis={"modes": 24},
-        poses={"count": 4},
+        poses={"count": 4, "clips": None},
         cubature={"count": None},
         material={"softness_map": None},
     )
