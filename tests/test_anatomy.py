@@ -1,16 +1,28 @@
 """Which joints carry mostly bone, by their names."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from characters_for_tests import limb
+from pose_models_for_tests import bar_model, mapped
 from softrig.characters import built_in
+from softrig.inspection import soft_facts
+from softrig.pipeline.coarse import coarse_body
 from softrig.pipeline.fabric import is_bony
+from softrig.poses.materials import PRESETS
 from softrig.project import PoseMaterial, Project
-from softrig.rig.anatomy import END, HEAD, bony_joints, bony_softness, joint_softness
+from softrig.rig.anatomy import END, HEAD, bony_joints, bony_softness, joint_softness, node_softness
+from softrig.rig.deformers import RigChain
+from softrig.rig.skeleton import Skeleton
 
 FINGERS = [
     "LeftHand",
+    "lefthand",
+    "LHAND",
+    "rfoot",
+    "Paws",
     "mixamorig:LeftHandIndex1",
     "hand.L",
     "J_Bip_L_Hand",
@@ -20,7 +32,7 @@ FINGERS = [
 ]
 HEADS = ["Head", "b_Head_05", "mixamorig:Head", "jaw_master", "HEAD"]
 SOFT = ["ForeArm", "Chest", "Spine_02", "shoulder.R", "breast.L", "HairHead1", "head_ponytail", "handle", "Shirt", "",
-        "arm_joint_L__3_", "ahead", "footage"]  # fmt: skip
+        "arm_joint_L__3_", "ahead", "footage", "bone_index_3", "HeadHorn", "Head_Ears"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FINGERS)
@@ -36,6 +48,67 @@ def test_heads_are_known(name: str) -> None:
 @pytest.mark.parametrize("name", SOFT)
 def test_all_else_is_as_soft_as_the_material(name: str) -> None:
     assert joint_softness(name) == 1.0
+
+
+def test_fingers_are_known_by_their_hand_whatever_they_are_called() -> None:
+    names = ("arm_l", "hand_l", "index_01_l", "middle_01_l", "ring_01_l", "weapon_l", "sleeve_l", "bone_index_3")
+    skeleton = Skeleton.from_heads(names, (-1, 0, 1, 1, 4 - 1, 1, 1, 0), np.arange(24.0).reshape(8, 3))
+    assert node_softness(skeleton).tolist() == [1.0, END, END, END, END, 1.0, 1.0, 1.0]
+
+
+@pytest.mark.filterwarnings("ignore:vertices without skin weights")
+def test_vertices_without_weights_and_unused_joints_of_any_number_are_no_trouble() -> None:
+    gorilla = built_in("gorilla")
+    *before, skin = gorilla.rig.stages
+    joints, weights = skin.joints.copy(), skin.weights.copy()
+    weights[5] = 0.0
+    joints[weights == 0.0] = 65535
+    joints[5] = 0
+    odd = replace(gorilla, rig=RigChain((*before, replace(skin, joints=joints, weights=weights))))
+    softness, usual = bony_softness(odd), bony_softness(gorilla)
+    assert softness is not None
+    assert usual is not None
+    others = np.arange(len(usual)) != 5
+    np.testing.assert_allclose(softness[others], usual[others], rtol=1e-12)
+    assert 0.0 <= softness.min() <= softness.max() <= 1.0
+
+
+@pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # so coarse a mesh has thin places
+def test_hands_are_firm_in_the_fabric_and_in_the_model_that_is_built() -> None:
+    character = replace(built_in("gorilla"), clips=())
+    tiny = Project().changed(
+        mesh={"tets": 700}, basis={"modes": 6, "contact": False, "rehearsal": 0.0}, poses={"count": 1}
+    )
+    firm, soft = coarse_body(character, tiny, 700), coarse_body(character, tiny.changed(material={"bony": False}), 700)
+    factor = firm.fabric.young[0] / soft.fabric.young[0]
+    centres = firm.model.vertices[firm.model.tets].mean(axis=1)
+    bones = {bone.name: 0.5 * (bone.head + bone.tail) for bone in character.bones()}
+
+    def at(name: str) -> float:
+        return float(factor[np.linalg.norm(centres - bones[name], axis=1).argmin()])
+
+    assert at("LeftHand") > 20.0
+    assert at("RightFoot") > 10.0
+    assert at("Head") > 20.0
+    assert at("Spine") == pytest.approx(1.0, abs=0.1)
+    np.testing.assert_allclose(soft.fabric.young, PRESETS["muscle"].young)
+    painted = replace(character, maps={"paint": np.ones(character.rig.vertex_count)})
+    even = coarse_body(painted, tiny.changed(material={"softness_map": "paint"}), 700)
+    np.testing.assert_allclose(even.fabric.young, PRESETS["muscle"].young)
+
+
+def test_the_model_says_which_joints_are_firm() -> None:
+    model = mapped(bar_model())
+    model.notes["firm joints"] = [f"Hand{i}" for i in range(12)]
+    facts = dict(soft_facts(model))
+    assert facts["firm"].startswith("Hand0, Hand1, ")
+    assert "(12)" in facts["firm"]
+    for nothing in ([], "Hand", [{"x": 1}], None):
+        model.notes["firm joints"] = nothing
+        assert "firm" not in dict(soft_facts(model))
+    model.notes["firm joints"] = ["a\x1b[31m\nb" + "c" * 500]
+    assert "\n" not in dict(soft_facts(model))["firm"]
+    assert len(dict(soft_facts(model))["firm"]) < 200
 
 
 def test_softness_is_mixed_as_the_skin_mixes_the_joints() -> None:

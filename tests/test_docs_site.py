@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -118,9 +119,66 @@ def test_the_page_of_all_settings_names_them_all() -> None:
     assert not missing
 
 
+PICTURES = DOCS / "pictures" / "parameters"
+RECORDS = sorted(PICTURES.glob("*.json"))
+SHOWN = re.compile(r"^!\[([^\]]+)\]\((?:\.\./)?pictures/parameters/([\w-]+)\.(?:png|svg)\)$", re.MULTILINE)
+PLAIN = {
+    "file": {"scale", "seed", "parts"},
+    "mesh": {"mesher"},
+    "material": {"bony"},
+    "material of a pose": {"young", "poisson", "softness_map", "stiffness_map", "stiffness_range"},
+    "poses": {"given", "clips"},
+    "given pose": {"name", "clip", "time", "parameters"},
+    "handle": {"name", "bone", "point", "segment"},
+}
+"""Settings that no picture would tell more of, or that another table's picture shows."""
+
+
+def pages_with_pictures() -> dict[str, tuple[Path, str]]:
+    """The page and the words for who cannot see it, of each picture of a setting."""
+    found = {}
+    for page in sorted(DOCS.rglob("*.md")):
+        for words, name in SHOWN.findall(page.read_text(encoding="utf-8")):
+            assert name not in found, f"{name} is shown twice"
+            found[name] = page, words
+    return found
+
+
 def test_pictures_of_the_site_are_small() -> None:
-    large = [path.name for path in (DOCS / "pictures" / "parameters").iterdir() if path.stat().st_size > 150_000]
+    large = [path.name for path in PICTURES.iterdir() if path.stat().st_size > 80_000]
     assert not large
+
+
+def test_every_picture_of_a_setting_is_shown_and_described() -> None:
+    shown = pages_with_pictures()
+    assert set(shown) == {path.stem for path in PICTURES.iterdir()}
+    assert set(shown) - {record.stem for record in RECORDS} == {"tutorial"}
+    assert all(len(words) > 20 for _, words in shown.values())
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.stem)
+def test_captions_are_those_of_the_run_that_made_the_picture(record: Path) -> None:
+    told = json.loads(record.read_text(encoding="utf-8"))
+    by_hand = re.search(r"\d", re.sub(r"\{[^}]*\}", "", told["caption"]))
+    assert by_hand is None, "a number of a caption must come from the run"
+    page, _ = pages_with_pictures()[record.stem]
+    text = page.read_text(encoding="utf-8")
+    assert f"parameters/{record.stem}." in text.split(f"\n\n*{told['caption'].format(**told['numbers'])}*\n")[0][-200:]
+
+
+def test_every_setting_has_a_picture_on_the_page_that_names_it() -> None:
+    tables, shown = settings_hook().TABLES, pages_with_pictures()
+    pictured: dict[str, set[str]] = {name: set() for name in tables}
+    for record in RECORDS:
+        text = shown[record.stem][0].read_text(encoding="utf-8")
+        for setting in json.loads(record.read_text(encoding="utf-8"))["settings"]:
+            table, key = setting.split(".")
+            pictured[table].add(key)
+            assert f"<!-- settings: {table} -->" in text, f"{record.stem} shows {setting} on another page"
+    hidden = settings_hook().HIDDEN
+    for name, model in tables.items():
+        wanted = set(model.model_fields) - PLAIN.get(name, set()) - (hidden if name == "file" else set())
+        assert pictured[name] == wanted, name
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:

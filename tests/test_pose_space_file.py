@@ -86,12 +86,15 @@ def test_maps_of_version_4_know_joints_one_by_one(tmp_path: Path) -> None:
     assert not np.allclose(again.linear_part(p), model.linear_part(p), rtol=1e-6)
 
 
-@pytest.mark.parametrize("pairs", ["all", float("inf"), -1.0])
-def test_a_share_of_pairs_that_is_none_is_refused(tmp_path: Path, pairs: object) -> None:
+NO_SHARES = ["all", float("inf"), -1.0, 1e308, 10**400, None]
+
+
+@pytest.mark.parametrize("table", [[], "x", 3, None, {"inertia_map": 1.0}, *({"stiffness": x} for x in NO_SHARES)])
+def test_a_share_of_pairs_that_is_none_is_refused(tmp_path: Path, table: object) -> None:
     save_model(MODELS["maps"](), tmp_path / "a.softrig")
     tensors = load_file(tmp_path / "a.softrig")
     document = json.loads(tensors["document"].tobytes())
-    document["pairs"]["stiffness"] = pairs
+    document["pairs"] = table
     tensors["document"] = np.frombuffer(json.dumps(document).encode(), np.uint8)
     save_file(tensors, tmp_path / "b.softrig", METADATA | {"version": "5"})
     with pytest.raises(ModelFileError, match="pairs"):

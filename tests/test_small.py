@@ -129,6 +129,7 @@ def test_displacements_go_along_to_another_place() -> None:
     full.place(elsewhere[0])
     other.place(elsewhere[0])
     assert relative(other.state.v, full.state.v) < 1e-9
+    assert relative(other.positions(), full.positions()) < 1e-9
     assert parted(full, other, [elsewhere]) < 1e-9
     assert other.state.time == pytest.approx(11 / 120)
     other.reset()
@@ -138,7 +139,7 @@ def test_displacements_go_along_to_another_place() -> None:
 def test_a_step_without_a_solution_says_so_and_changes_nothing() -> None:
     simulation = SmallSimulation(bar_model(), 2e4, 0.4)
     simulation.step(*swing(0.01))
-    before = simulation.state
+    before, places = simulation.state, simulation.positions()
     z, speed, push = swing(0.02)
     for wrong in (np.nan, np.inf):
         with pytest.raises(SolverError, match=r"the step at 0\.00555556 s .*: try a smaller step"):
@@ -147,15 +148,20 @@ def test_a_step_without_a_solution_says_so_and_changes_nothing() -> None:
             simulation.step(np.where(np.arange(len(z)) == 3, wrong, z), speed, push)
     for row in "qva":
         assert np.array_equal(getattr(simulation.state, row), getattr(before, row))
+    np.testing.assert_allclose(simulation.positions(), places, atol=1e-12)
     simulation.step(z, speed, push)
     assert np.isfinite(simulation.displacements()).all()
 
 
-def test_bad_input_is_named() -> None:
+def test_bad_input_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="have shape"):
         SmallSimulation(bar_model(), 2e4, 0.4).step(*(part[1:] for part in swing(0.0)))
     with pytest.raises(InputError, match="nothing can move"):
         SmallSimulation(bar_model(fixed=np.ones(len(BAR.vertices), bool)), 2e4, 0.4)
+    with monkeypatch.context() as changed:
+        changed.setattr(small, "TOO_MANY", 30)
+        with pytest.raises(InputError, match=r"in one envelope, at most 30: use FullSimulation"):
+            SmallSimulation(bar_model(), 2e4, 0.4)
     light = bar_model()
     light.vertex_mass[np.flatnonzero(~light.fixed)[0]] = 0.0
     with pytest.raises(InputError, match="positive mass"):

@@ -176,7 +176,7 @@ def test_carriers_end_with_the_shares_of_the_inertia_map():
         stepper.restore(snapshot)
         np.testing.assert_array_equal(stepper.snapshot().mixing, snapshot.mixing)
     # One evaluation of the kernel serves both maps where they have the same samples.
-    stiffness, names = model.cubature.stiffness_map, ("columns", "groups", "lengths", "samples")
+    stiffness, names = model.cubature.stiffness_map, ("columns", "groups", "lengths", "samples", "pairs")
     shared = replace(
         known,
         **{name: getattr(stiffness, name) for name in names},
@@ -184,6 +184,7 @@ def test_carriers_end_with_the_shares_of_the_inertia_map():
     )
     assert shared.same_kernel(stiffness)
     assert not known.same_kernel(stiffness)
+    assert not replace(shared, pairs=0.1).same_kernel(stiffness)
     both = replace(model, inertia_map=shared)
     np.testing.assert_allclose(
         Stepper(both).carriers(p)[-7:], shared.shares(both.pose_features(p), both.pose_weights(p)), rtol=1e-12

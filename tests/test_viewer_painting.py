@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 from characters_for_tests import limb
 from errands_for_tests import TINY
 from pose_models_for_tests import bar_model, pose
+from softrig.characters import built_in
 from softrig.errors import InputError
 from softrig.io.format_error import FileFormatError
 from softrig.io.npy import read_npz, write_npy, write_npz
@@ -22,6 +23,7 @@ from softrig.pipeline.maps import paint_map, read_map, write_map
 from softrig.pipeline.posing import chosen_poses
 from softrig.poses.materials import STIFFEST
 from softrig.project import load_project, save_project
+from softrig.rig.anatomy import bony_softness
 from softrig.viewer.decisions import captured, handle_at, pinned, with_handle, without_handle, without_pose
 from softrig.viewer.painting import Painting
 from softrig.viewer.subjects import surface_geometry
@@ -163,6 +165,23 @@ def test_a_pose_begins_like_the_others_and_goes_its_own_way() -> None:
     assert painting.map("bent")[300] == pytest.approx(0.3)
     assert painting.map()[300] == 1.0
     assert np.array_equal(painting.map("stretched"), painting.map())
+
+
+def test_the_brush_begins_with_firm_hands_and_clearing_goes_back_to_them(tmp_path: Path) -> None:
+    gorilla = built_in("gorilla")
+    shown = Shown(gorilla.rest_positions, gorilla.triangles, bar_model(1))
+    firm = bony_softness(gorilla)
+    assert firm is not None
+    painting = Painting(shown, gorilla, tmp_path / "a.toml", TINY)
+    np.testing.assert_allclose(painting.map(), firm, rtol=1e-6)
+    assert painting.colours().shape == (len(firm), 4)
+    soft = Painting(shown, gorilla, tmp_path / "a.toml", TINY.changed(material={"bony": False}))
+    assert (soft.map() == 1.0).all()
+    painted = replace(gorilla, maps={"even": np.full(len(firm), 0.5)})
+    painting = Painting(shown, painted, tmp_path / "a.toml", TINY.changed(material={"softness_map": "even"}))
+    assert (painting.map() == 0.5).all()
+    painting.clear()
+    np.testing.assert_allclose(painting.map(), firm, rtol=1e-6)
 
 
 def test_paint_is_saved_beside_the_project_and_read_again(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ WORDS: dict[str, Word] = {
     "preset": Word(meaning="Kind of flesh."),
     "law": Word(meaning="How stress follows from strain."),
     "smoothing": Word("tets²"),
+    "bony": Word(),
     "poses.count": Word("poses"),
     "cubature.count": Word("tets", "1.5 a mode", "How many tets are chosen."),
     "given": Word(meaning="Poses chosen by hand; they come first."),

@@ -26,8 +26,8 @@ LEGEND = "role: soft is simulated, rigid keeps its shape, follows moves along; t
 
 WEIGHT = ".weight"
 """How the parameter of a morph ends."""
-MOST_JOINTS = 8
-"""Named in a line."""
+MOST_JOINTS, LONGEST_NAME = 8, 60
+"""Named in a line, and letters of each."""
 STIFF = 0.9
 """A basis that takes up less than this share of the rig's loads moves too stiffly."""
 
@@ -186,10 +186,11 @@ def soft_facts(model: PoseSpaceModel) -> tuple[tuple[str, str], ...]:
 
 def _bony_fact(model: PoseSpaceModel) -> list[tuple[str, str]]:
     names = model.notes.get("firm joints", [])
-    if not isinstance(names, list):
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return []
+    names = ["".join(letter for letter in name if letter.isprintable())[:LONGEST_NAME] for name in names]
     more = f", … ({len(names)})" if len(names) > MOST_JOINTS else ""
-    words = f"{', '.join(map(str, names[:MOST_JOINTS]))}{more}, by their names (bony = false: as soft as the rest)"
+    words = f"{', '.join(names[:MOST_JOINTS])}{more}, by their names (bony = false: as soft as the rest)"
     return [("firm", words)] if names else []
 
 

@@ -85,7 +85,10 @@ BENCHES: dict[str, Bench] = {
     "viewer": Bench(viewer.live_viewer, "the live viewer: pictures a second, bytes a frame", 1.5),
     "fidelity": Bench(fidelity.fidelity, "reduced against full motion on unseen clips", 13.0, only_long=True),
     "fidelity-others": Bench(
-        fidelity.fidelity_others, "the same for a gorilla soft to its fingertips and for the others", 20.0, only_long=True
+        fidelity.fidelity_others,
+        "the same for a gorilla soft to its fingertips and for the others",
+        20.0,
+        only_long=True,
     ),
     "fidelity-sweep": Bench(
         fidelity.fidelity_sweep, "reduced against full motion: modes and poses", 15.0, only_long=True

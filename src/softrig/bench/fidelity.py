@@ -40,6 +40,7 @@ from softrig.pipeline.parallel import each, worker_count
 from softrig.pipeline.telling import Stage, as_one, untold
 from softrig.poses.contact import self_overlap
 from softrig.project import Project, paper_recipe
+from softrig.rig.anatomy import bony_joints
 from softrig.rig.character import Character
 
 FPS = 60.0
@@ -76,7 +77,8 @@ class Case:
     @property
     def what(self) -> str:
         """The case in words."""
-        name = self.name if self.project.material.bony else f"{self.name}, soft to the fingertips,"
+        soft = not self.project.material.bony and bony_joints(self.character)
+        name = f"{self.name} soft to the fingertips" if soft else self.name
         return f"{name} without '{self.clip}'" if self.unseen else f"{name}, '{self.clip}'"
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from softrig.rig.anatomy import mixed_by_skin
 from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
 
@@ -18,7 +19,6 @@ def painted_softness(character: Character, softness: Mapping[str, float], name: 
     """
     skin = skin_of(character.rig)
     assert skin is not None
-    names = [skin.skeleton.names[bone] for bone in skin.bones]
-    of_bone = np.array([next((x for end, x in softness.items() if each.endswith(end)), 1.0) for each in names])
-    values = (skin.weights * of_bone[skin.joints]).sum(axis=1) / skin.weights.sum(axis=1)
-    return replace(character, maps={**character.maps, name: values})
+    names = skin.skeleton.names
+    of_node = np.array([next((x for end, x in softness.items() if each.endswith(end)), 1.0) for each in names])
+    return replace(character, maps={**character.maps, name: mixed_by_skin(skin, of_node)})

@@ -62,7 +62,11 @@ def soft_model(scene: Scene, character: Character, tets: int = 3000, modes: int 
         mesh={"tets": tets},
         basis={"modes": modes},
         poses={"count": 4},
-        material={"preset": "fat", "young": scene.young, "softness_map": scene.softness and "softness"},
+        material={
+            "preset": "fat",
+            "young": scene.young,
+            "softness_map": None if scene.softness is None else "softness",
+        },
     )
     return build(character, project, jobs=1)
 

@@ -48,6 +48,8 @@ _POSES = ("parameters", "features", "feature_weights")
 _INTEGERS = ("tets", "triangles", "embedding_nodes", "region_of_mode", "gyro_frames", "inertial_vertices", "columns",
              "groups", "owners", "starts", "shepard_nodes", "root_sample", "frame_sample",
              "vertices_of_region")  # fmt: skip
+MOST_PAIRS = 1e3
+"""Of a kernel's pairs against its single joints."""
 MOST_ENTRIES = 1 << 28
 """Vertices times modes times poses: a hundred times the largest sensible model; shapes are dense in memory."""
 _SINGLE = ("gyro", "shape_rows", "components", "turning", "yielding")
@@ -169,10 +171,11 @@ def _map(
 ) -> _Map | None:
     if f"{prefix}.components" not in arrays:
         return None
-    # Maps of files before version 5 know joints one by one only.
-    pairs = document.get("pairs", {}).get(prefix, 0.0)
-    if not isinstance(pairs, int | float):
-        raise InputError(f"the share of pairs in the map '{prefix}' is no number: {pairs!r}")
+    # Maps of files before version 5, which have no such table, know joints one by one only.
+    table = document.get("pairs", {prefix: 0.0})
+    pairs = table.get(prefix) if isinstance(table, dict) else None
+    if not isinstance(pairs, int | float) or not 0.0 <= pairs <= MOST_PAIRS:
+        raise InputError(f"the share of pairs in the map '{prefix}' is no number from 0 to {MOST_PAIRS:g}: {pairs!r}")
     return kind(**{name: np.asarray(arrays[f"{prefix}.{name}"], _wide(name)) for name in names}, pairs=float(pairs))
 
 

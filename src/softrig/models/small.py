@@ -22,9 +22,9 @@ from softrig.models.kernels.small_forces import SCRATCH
 from softrig.models.kernels.small_motion import skin_motion
 from softrig.models.kernels.small_step import DIVERGED, INDEFINITE, PROJECTED, advance
 from softrig.models.kernels.small_tables import (
+    CORNER_PAIRS,
     GRAVITY,
     INERTIA,
-    PAIRS,
     ROWS,
     SAG_FREE,
     STEP,
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 MOST_UNKNOWNS = 3000
 """Free unknowns up to which the envelope was seen to be quicker than a general sparse solver."""
+
+TOO_MANY = 10_000
+"""Its envelope, of 400 MB at the worst, is not made."""
 
 
 def is_small(model: PoseSpaceModel) -> bool:
@@ -70,6 +73,9 @@ class SmallSimulation:
         gravity: tuple[float, float, float] | np.ndarray = (0.0, -9.81, 0.0),
         sag_free: bool = True,
     ) -> None:
+        unknowns = 3 * int((~model.fixed).sum())
+        if unknowns > TOO_MANY:
+            raise InputError(f"{unknowns:,} unknowns in one envelope, at most {TOO_MANY:,}: use FullSimulation")
         poses, tets = len(model.tet_rig.corrections), len(model.tets)
         fields = per_pose(young, poses, tets, "Young's modulus"), per_pose(poisson, poses, tets, "Poisson ratio")
         damping, step = damping or Rayleigh(), require_step(1.0 / rate)
@@ -106,10 +112,12 @@ class SmallSimulation:
 
     def place(self, z: np.ndarray) -> None:
         """Take the carrier values z as the current pose with zero rates; displacements go with the vertex frames."""
-        turn = self._rotations(z)
+        motion = self.carriers.motion(z, np.zeros_like(z), np.zeros_like(z))
+        turn = motion.rotations
         if self._z is not None:
             turn = turn @ np.swapaxes(self._rotations(self._z), 1, 2)
         self._z = np.array(z, dtype=np.float64)
+        self._memory.positions[:] = motion.positions[self._order]
         for row in (Q, V, A):
             self._memory.state[row] = np.einsum("nij,nj->ni", turn[self._order], self._memory.state[row])
 
@@ -128,6 +136,9 @@ class SmallSimulation:
             skin_motion(self._rig, self._body.mass, self._memory, z, zdot, zddot)
         outcome = advance(self._body, self._memory)
         if outcome in (INDEFINITE, DIVERGED):
+            if self._z is not None:
+                still = np.zeros_like(self._z)
+                self._memory.positions[:] = self.carriers.motion(self._z, still, still).positions[self._order]
             why = "diverged" if outcome == DIVERGED else "has a matrix that is not positive definite"
             raise SolverError(f"the step at {self._time:.6g} s {why}: try a smaller step")
         self.projected += outcome == PROJECTED
@@ -207,7 +218,7 @@ def _body(model: PoseSpaceModel, order: np.ndarray, free: int, young: np.ndarray
     mass = np.asarray(model.vertex_mass, dtype=np.float64)[order[:free]]
     if not (mass > 0.0).all():
         raise InputError("free vertices need a positive mass", order[:free][~(mass > 0.0)])
-    places = np.full((len(filled), PAIRS), -1)
+    places = np.full((len(filled), CORNER_PAIRS), -1)
     for a in range(4):
         for b in range(a + 1):
             both = corners[:, a] < free  # corners rise, so the other one is free as well

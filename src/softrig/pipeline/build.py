@@ -95,7 +95,7 @@ def build_parts(
             model.notes["inertia"]["along clips"] = clip_inertia_errors(model)
             between = clip_force_errors(model, flesh, posing, fabric, project, stages)
             model.notes["cubature"]["along clips"] = between
-    model.notes["firm joints"] = sorted(bony_joints(character)) if is_bony(project) else []
+    model.notes["firm joints"] = bony_joints(character) if is_bony(project) else []
     model.notes["source"] = source_note(character)
     model.notes["stages"] = {"made": stages.made, "reused": stages.reused}
     return Built(model, character, flesh, posing, fabric, shapes)

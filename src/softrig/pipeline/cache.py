@@ -19,7 +19,7 @@ import numpy as np
 from softrig.files import write_bytes
 from softrig.version import __version__
 
-VERSION = 3
+VERSION = 4
 """Part of every hash, beside softrig's own: raised when a stage computes something else from the same input."""
 
 Arrays = dict[str, np.ndarray]

@@ -1,4 +1,4 @@
-"""Inertia between the poses: exact at many sample poses, learned from there joint by joint for each bone."""
+"""Inertia between the poses: exact at many sample poses, learned from there for each bone."""
 
 from __future__ import annotations
 

@@ -226,11 +226,14 @@ def clip_force_errors(
     chosen = [model.clips[i] for i in random.choice(len(lengths), MOMENTS, p=lengths / lengths.sum())]
     moments = [(clip, random.uniform(0.0, clip.duration)) for clip in chosen]
     poses = np.concatenate([clip.sample(moment) for clip, moment in moments])
+    known = model.cubature.stiffness_map
     key = content_hash(
         model.shapes,
         model.cubature.tets,
         model.cubature.weights,
         model.cubature.linear_parts,
+        model.cubature.beyond,
+        *([] if known is None else [known.coefficients, known.samples, known.pairs]),
         flesh.mesh.vertices,
         posing.positions,
         fabric.young,

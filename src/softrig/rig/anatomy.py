@@ -11,41 +11,62 @@ import numpy as np
 
 from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
+from softrig.rig.skeleton import Skeleton
+from softrig.rig.skinning import Skin
 
 HEAD, END = 0.1, 0.05
-"""Softness, of the material's: a skull under skin; fingers and toes."""
-_WORDS = {
-    HEAD: "head skull cranium jaw chin snout muzzle",
-    END: "hand wrist palm finger fingers thumb index pinky pinkie knuckle foot feet ankle toe toes hoof paw claw",
-}
-_SOFTNESS = {word: value for value, words in _WORDS.items() for word in words.split()}
+"""Softness, as if painted: a skull under skin; hands and feet. Some 60 and 80 times as stiff as the material."""
+_HEAD = "head|skull|cranium|jaw|chin|snout|muzzle"
+_END = "hand|wrist|palm|finger|thumb|pinky|pinkie|knuckle|foot|feet|ankle|toe|hoof|paw|claw"
+_SIDE = "left|right|l|r"
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_LOOSE = {"hair", "ear", "tail", "pony", "ponytail", "bang", "bangs", "hat", "cloth", "sleeve", "bag", "weapon", "prop"}
+_KNOWN = ((re.compile(f"({_SIDE})?({_HEAD})s?"), HEAD), (re.compile(f"({_SIDE})?({_END})s?"), END))
+_LOOSE = re.compile("(hair|ear|tail|pony|ponytail|bang|horn|hat|cloth|sleeve|bag|weapon|prop|item)s?")
 """What hangs on a head or a hand and is no part of it."""
 
 
 def joint_softness(name: str) -> float:
     """What flesh that follows a joint of that name should be painted: 1 where the name tells nothing.
 
-    "LeftHandIndex1", "hand.L", "J_Bip_L_Hand" and "mixamorig:RightToeBase" are understood.
+    "LeftHand", "hand.L", "J_Bip_L_Hand", "mixamorig:RightToeBase" and "lefthand" are understood.
     """
     words = [word.lower() for word in _WORD.findall(name)]
-    if _LOOSE & set(words):
+    if any(map(_LOOSE.fullmatch, words)):
         return 1.0
-    return min((_SOFTNESS[word] for word in words if word in _SOFTNESS), default=1.0)
+    return min((value for word in words for known, value in _KNOWN if known.fullmatch(word)), default=1.0)
 
 
-def bony_joints(character: Character) -> dict[str, float]:
-    """The joints of the skin that carry mostly bone, and how soft what follows them is."""
+def node_softness(skeleton: Skeleton) -> np.ndarray:
+    """(j,) of all joints. Those below a hand or a foot are fingers and toes, whatever they are called.
+
+    Of the same rig one finger may be called "index" and the next "middle"; only the hand says what they are.
+    """
+    softness = np.array([joint_softness(name) for name in skeleton.names])
+    for node, parent in enumerate(skeleton.parents):  # parents come first
+        words = [word.lower() for word in _WORD.findall(skeleton.names[node])]
+        if parent >= 0 and softness[parent] == END and not any(map(_LOOSE.fullmatch, words)):
+            softness[node] = END
+    return softness
+
+
+def bony_joints(character: Character) -> list[str]:
+    """Names of the joints of the skin that carry mostly bone."""
     skin = skin_of(character.rig)
-    names = [] if skin is None else [skin.skeleton.names[bone] for bone in skin.bones]
-    return {name: softness for name in names if (softness := joint_softness(name)) < 1.0}
+    if skin is None:
+        return []
+    softness = node_softness(skin.skeleton)
+    return sorted({skin.skeleton.names[node] for node in skin.binding.bones if softness[node] < 1.0})
 
 
 def bony_softness(character: Character) -> np.ndarray | None:
     """(n̄,) softness by the names of the joints, mixed as the skin mixes them; None where no name tells anything."""
-    skin, bony = skin_of(character.rig), bony_joints(character)
-    if skin is None or not bony:
+    skin = skin_of(character.rig)
+    if skin is None or not bony_joints(character):
         return None
-    of_bone = np.array([bony.get(skin.skeleton.names[bone], 1.0) for bone in skin.bones])
-    return np.asarray((skin.weights * of_bone[skin.joints]).sum(axis=1) / skin.weights.sum(axis=1))
+    return mixed_by_skin(skin, node_softness(skin.skeleton))
+
+
+def mixed_by_skin(skin: Skin, of_node: np.ndarray) -> np.ndarray:
+    """(n̄,) numbers in 0 … 1 of the joints (j,) at the vertices that follow them."""
+    table = skin.binding.table
+    return np.clip(np.asarray(table @ of_node[np.asarray(skin.binding.bones)]), 0.0, 1.0)

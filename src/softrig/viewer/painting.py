@@ -134,7 +134,8 @@ class Painting:
             self.version += 1
 
     def clear(self, pose: str | None = None) -> None:
-        """As soft as the preset everywhere; a pose becomes like the others again. Undo brings it back."""
+        """As where nothing is painted: firm hands, feet and heads, the preset elsewhere. A pose becomes like the others
+        again. Undo brings it back."""
         if pose in self._maps:
             self._last = None
             self._begin_stroke(pose)
@@ -188,7 +189,9 @@ class Painting:
     def _read(self, project: Project, character: Character | None) -> None:
         wanted: dict[str | None, str | None] = {None: project.material.softness_map}
         wanted |= {pose: own.softness_map for pose, own in project.material.poses.items()}
-        if character is not None and is_bony(project) and (softness := bony_softness(character)) is not None:
+        # What is built where nothing is painted; also after what is painted now has been cleared.
+        unpainted = project.changed(material={"softness_map": None})
+        if character is not None and is_bony(unpainted) and (softness := bony_softness(character)) is not None:
             self._unpainted = softness.astype(np.float32)
         folder = None if self._path is None else self._path.parent
         for pose, name in wanted.items():

@@ -13,12 +13,12 @@ from softrig.models.kernels.pose_space_elements import LANES, chunk_elasticity
 from softrig.models.kernels.pose_space_lanes import stable_neo_hookean_lanes, stvk_lanes
 from softrig.models.kernels.pose_space_rows import hessian_times_rows
 from softrig.models.kernels.small_lanes import corner_lanes, viscosity_lanes
-from softrig.models.kernels.small_tables import BETA, PAIRS, RELATIVE, TRIAL, SmallBody, SmallMemory
+from softrig.models.kernels.small_tables import BETA, CORNER_PAIRS, RELATIVE, TRIAL, SmallBody, SmallMemory
 
 EDGES = 9 * LANES
 HALF = 45 * LANES
 """Numbers of the lower half of a symmetric 9×9 matrix of a chunk."""
-SCRATCH = 2 * HALF + (4 + PAIRS) * EDGES
+SCRATCH = 2 * HALF + (4 + CORNER_PAIRS) * EDGES
 """Numbers that `add_tets` needs beside its tables."""
 
 
@@ -32,7 +32,7 @@ def add_tets(body: SmallBody, memory: SmallMemory, slope: float, projected: bool
     rest = lanes[2 * HALF :]
     moves, swift = rest[0:EDGES], rest[EDGES : 2 * EDGES]
     pull, product = rest[2 * EDGES : 3 * EDGES], rest[3 * EDGES : 4 * EDGES]
-    blocks = rest[4 * EDGES : (4 + PAIRS) * EDGES]
+    blocks = rest[4 * EDGES : (4 + CORNER_PAIRS) * EDGES]
     for chunk in range(body.corners.shape[0]):
         corners = body.corners[chunk]
         gradients, factors = memory.gradients[chunk], memory.factors[chunk]
@@ -87,7 +87,7 @@ def _scatter_force(corners: np.ndarray, pull: np.ndarray, residual: np.ndarray) 
 def _scatter_blocks(
     corners: np.ndarray, places: np.ndarray, firsts: np.ndarray, blocks: np.ndarray, matrix: np.ndarray
 ) -> None:
-    """Add the blocks (PAIRS, 3, 3, LANES) of pairs of free corners to the envelope."""
+    """Add the blocks (CORNER_PAIRS, 3, 3, LANES) of pairs of free corners to the envelope."""
     for t in range(LANES):
         for a in range(4):
             row = corners[a, t]

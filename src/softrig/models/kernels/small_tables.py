@@ -16,7 +16,7 @@ A1, A2, A3, A4, A5, A6, STEP, ALPHA, BETA, INERTIA, GRAVITY, SAG_FREE = 0, 1, 2,
 # Rows of `SmallMemory.state`; `TRIAL` and `RELATIVE` are scratch.
 Q, V, A, TRIAL, RELATIVE = 0, 1, 2, 3, 4
 ROWS = 5
-PAIRS = 10
+CORNER_PAIRS = 10
 """Pairs of corners of a tet, each with itself, too: a(a + 1)/2 + b for a ≥ b."""
 
 
@@ -44,7 +44,7 @@ class SmallBody(NamedTuple):
     corners: np.ndarray
     """(chunks, 4, LANES) vertices."""
     places: np.ndarray
-    """(chunks, PAIRS, LANES) where the blocks of corners begin in the envelope, −1: not both are free."""
+    """(chunks, CORNER_PAIRS, LANES) where the blocks of corners begin in the envelope, −1: not both are free."""
     edges: np.ndarray
     """(chunks, 9 · LANES) neutral edges Dm."""
     inverses: np.ndarray

@@ -55,7 +55,7 @@ function paintPart(app) {
   const strength = slider({ key: "brush-strength", label: "Strength", title: "How much one dab changes",
     low: 0.05, high: 1, step: 0.05, usual: 0.5, shown: percent, local: true, input: change("strength") });
   const undo = button({ text: "Undo stroke", symbol: "undo", click: () => app.send("paint_undo") });
-  const clear = button({ text: "Clear", symbol: "bin", title: "As soft as the preset everywhere", click: () => app.send("paint_clear") });
+  const clear = button({ text: "Clear", symbol: "bin", title: "Nothing painted: as soft as the preset, with firm hands, feet and heads unless the project says otherwise", click: () => app.send("paint_clear") });
   let size = 0;
   return {
     node: element("div", {}, paint, pose, value, radius, strength, row(undo, clear)),

@@ -1,0 +1,81 @@
+"""A picture, the settings it shows, and its caption: a sentence whose numbers are kept apart from its words.
+
+The words hold no digit of their own: all numbers come from the run that made the picture, and stand in the record
+beside it, from which a test makes the page's caption again.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from softrig.files import write_bytes
+
+COLOURS = 256
+"""Of a picture's palette: keeps each file small."""
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """What a setting does."""
+
+    image: np.ndarray | str
+    """Pixels (h, w, 3), or the text of an SVG."""
+    settings: tuple[str, ...]
+    """As "table.key"."""
+    caption: str = ""
+    """With the names of `numbers` in braces, and how each is written: "{low:.0f} mm"."""
+    numbers: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # As the record keeps them, so that both tell the same caption.
+        object.__setattr__(self, "numbers", {key: float(f"{value:.6g}") for key, value in self.numbers.items()})
+
+    @property
+    def told(self) -> str:
+        """The caption with its numbers."""
+        return self.caption.format(**self.numbers)
+
+
+def write_picture(name: str, picture: Picture, folder: Path) -> Path:
+    """A PNG with a palette or an SVG, and its record."""
+    if isinstance(picture.image, str):
+        path, content = folder / f"{name}.svg", picture.image.encode()
+    else:
+        path, buffer = folder / f"{name}.png", io.BytesIO()
+        pixels = Image.fromarray(picture.image).quantize(COLOURS, dither=Image.Dither.FLOYDSTEINBERG)
+        pixels.save(buffer, format="PNG", optimize=True)
+        content = buffer.getvalue()
+    write_bytes(path, content)
+    if picture.caption:
+        record = {"settings": list(picture.settings), "caption": picture.caption, "numbers": picture.numbers}
+        write_bytes(folder / f"{name}.json", (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
+    return path
+
+
+def write_kept_caption(name: str, folder: Path, pages: Path) -> None:
+    """Put the caption of a picture's record under it."""
+    record = folder / f"{name}.json"
+    if record.exists():
+        kept = json.loads(record.read_text(encoding="utf-8"))
+        for ending in ("png", "svg"):
+            write_caption(f"{name}.{ending}", kept["caption"].format(**kept["numbers"]), pages)
+
+
+def write_caption(file: str, caption: str, pages: Path) -> bool:
+    """Put a caption under the picture wherever a page of `pages` shows it; whether one does."""
+    place = re.compile(rf"^(!\[[^\]]*\]\([^)]*parameters/{re.escape(file)}\))\n(?:\n\*[^\n]+\*\n)?", re.MULTILINE)
+    shown = False
+    for page in sorted(pages.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        changed = place.sub(lambda found: f"{found[1]}\n" + (f"\n*{caption}*\n" if caption else ""), text)
+        shown = shown or place.search(text) is not None
+        if changed != text:
+            write_bytes(page, changed.encode())
+    return shown
