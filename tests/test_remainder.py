@@ -9,6 +9,7 @@ from bodies_for_tests import beam
 from softrig.bases.modes import linear_modes
 from softrig.dynamics import static_equilibrium
 from softrig.pipeline.remainder import ALIKE, MOVE, SHARES, TOLERANCE, best_share, modes_at_rest, resting_errors
+from softrig.pipeline.stiffness import STEADY, steady_share
 
 SIZE = 0.3 / MOVE  # loads that would bend a beam of two metres by 0.3
 
@@ -74,3 +75,17 @@ def test_of_shares_that_are_alike_the_smallest_counts():
     errors[:, 3] = 0.99 * ALIKE**2
     assert best_share(errors) == SHARES[3]
     assert best_share(np.zeros((0, len(SHARES)))) == SHARES[-1]
+
+
+def test_tets_do_not_take_away_what_is_not_there() -> None:
+    """γ goes down until K⁺, raised to γ VᵀKV, is enough of γ times what the chosen tets have at rest."""
+    yielding, given = 0.5 * np.eye(3)[None], np.eye(3)[None]
+    stiff = np.diag([1.0, 1.0, 4.0])[None]  # one direction four times as stiff as it is
+    assert steady_share(1.0, yielding, given, given) == 1.0
+    # At 1 there is 1 of 4 and at 0.4 there is 0.5 of 1.6: less than STEADY. At 0.3 there is 0.5 of 1.2.
+    assert 0.5 / (4.0 * 0.4) < STEADY < 0.5 / (4.0 * 0.3)
+    assert steady_share(1.0, yielding, given, stiff) == 0.3
+    assert steady_share(0.2, yielding, given, stiff) == 0.2
+    assert steady_share(1.0, yielding, given, 1000.0 * stiff) == SHARES[0]
+    both = np.concatenate([given, given])
+    assert steady_share(1.0, np.concatenate([yielding] * 2), both, np.concatenate([given, stiff])) == 0.3
