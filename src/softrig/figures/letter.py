@@ -101,8 +101,8 @@ def bent_letter(update: Update) -> Figure:
         "as it is thrown by the motion (default recipe), coloured by how far it moves. Below: the top of the X off its "
         f"rest shape, beside the full body. By the paper's recipe bases {np.degrees(BENT):.0f}° apart are mixed in the "
         "world, so that halfway each is turned the wrong way by half of that. By the default frames that are fitted to "
-        "the rig's motion stand for the bones it does not have, and the shapes turn with them. Over so wide a bend "
-        "both are far off: the tops hang on flesh alone, and the default swings on its own on the way through upright.",
+        "the rig's motion stand for the bones it does not have, the shapes turn with them, and the stiffness is "
+        "learned over all bends: it stays with the full body until the last and fastest swing, by a tenth of its size.",
         remark="Steps a second are the default recipe's, surface included.",
         sizes={f"X, {name}": model_sizes(each.model) for name, each in builds.items()},
     )
