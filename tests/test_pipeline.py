@@ -216,7 +216,7 @@ def test_a_second_build_reuses_every_stage_and_is_the_same(built: Built, cache: 
 
 def test_a_change_redoes_only_what_it_must(cache: Path, built: Built) -> None:
     changed = build(limb(), SMALL.changed(cubature={"count": 20}), cache=cache, jobs=1)
-    assert set(changed.notes["stages"]["made"]) == {"cubature", "between"}  # and the error of what was made anew
+    assert set(changed.notes["stages"]["made"]) == {"cubature", "steady", "between"}  # and what hangs on the tets
     assert len(changed.cubature.tets) <= 20
 
 

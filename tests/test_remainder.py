@@ -87,5 +87,6 @@ def test_tets_do_not_take_away_what_is_not_there() -> None:
     assert steady_share(1.0, yielding, given, stiff) == 0.3
     assert steady_share(0.2, yielding, given, stiff) == 0.2
     assert steady_share(1.0, yielding, given, 1000.0 * stiff) == SHARES[0]
+    assert steady_share(1.0, yielding, given, np.diag([1.0, 1.0, 0.0])[None]) == 1.0, "a mode that moves no tet"
     both = np.concatenate([given, given])
     assert steady_share(1.0, np.concatenate([yielding] * 2), both, np.concatenate([given, stiff])) == 0.3

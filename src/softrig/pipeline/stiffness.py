@@ -155,7 +155,9 @@ def steady_share(most: float, yielding: np.ndarray, given: np.ndarray, tets: np.
     """
     for share in sorted((share for share in SHARES if share <= most), reverse=True):
         stiffness = (raised(own, other, share) for own, other in zip(yielding, given, strict=True))
-        if all(eigh(k, own, eigvals_only=True)[0] >= STEADY * share for k, own in zip(stiffness, tets, strict=True)):
+        # Some modes move none of the tets, so these are measured by the stiffness, not the other way round.
+        taken = (eigh(own, k, eigvals_only=True)[-1] for k, own in zip(stiffness, tets, strict=True))
+        if all(share * most_taken <= 1.0 / STEADY for most_taken in taken):
             return share
     return SHARES[0]
 
