@@ -42,7 +42,8 @@ SOUND = 0.5
 flies off. Where bases far apart are mixed in the world, a percent of a stiff mode is more than all of a soft one."""
 STEADY = 0.4
 """K̃ must be this share of what the chosen tets take from it. An arm of jelly (16,000 tets, 100 modes, 150 of the tets)
-flies off at 0.26 to 0.3 with any γ from 0.1 up; one of fat (3,000 tets) at γ = 0.8 is steady with 0.6."""
+flies off at γ = 0.6, where it is 0.26, and has 0.3 at 0.1 and 0.6 at 0.03; one of fat (3,000 tets) at γ = 0.8 is steady
+with 0.6."""
 STIFF = 4.0
 """And below so many times the true one in its stiffest: there it hardly moves, whichever it is. Springs of contacts,
 mixed in by pose weight where they should not hold yet, make a gorilla up to 1.8 times as stiff somewhere; without the

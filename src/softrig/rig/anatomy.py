@@ -30,10 +30,17 @@ def joint_softness(name: str) -> float:
 
     "LeftHand", "hand.L", "J_Bip_L_Hand", "mixamorig:RightToeBase" and "lefthand" are understood.
     """
-    words = [word.lower() for word in _WORD.findall(name)]
-    if any(map(_LOOSE.fullmatch, words)):
+    if _is_loose(name):
         return 1.0
-    return min((value for word in words for known, value in _KNOWN if known.fullmatch(word)), default=1.0)
+    return min((value for word in _words(name) for known, value in _KNOWN if known.fullmatch(word)), default=1.0)
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def _is_loose(name: str) -> bool:
+    return any(map(_LOOSE.fullmatch, _words(name)))
 
 
 def node_softness(skeleton: Skeleton) -> np.ndarray:
@@ -43,8 +50,7 @@ def node_softness(skeleton: Skeleton) -> np.ndarray:
     """
     softness = np.array([joint_softness(name) for name in skeleton.names])
     for node, parent in enumerate(skeleton.parents):  # parents come first
-        words = [word.lower() for word in _WORD.findall(skeleton.names[node])]
-        if parent >= 0 and softness[parent] == END and not any(map(_LOOSE.fullmatch, words)):
+        if parent >= 0 and softness[parent] == END and not _is_loose(skeleton.names[node]):
             softness[node] = END
     return softness
 
