@@ -330,7 +330,7 @@ def inertia_mapped(model, seed=0):
     columns = np.flatnonzero(model.poses.feature_weights).astype(np.int32)
     count, poses, (bones, r) = 7, len(model.poses), (model.frame_count, model.mode_count)
     scale = np.abs(model.inertia).max()
-    components = scale * rng.normal(size=(count, r, 12))
+    components = scale * rng.normal(size=(count, r, 12 + 3 * poses))
     components[2:4, : r // 2] = 0.0
     known = InertiaMap(
         columns,

@@ -86,6 +86,20 @@ def test_maps_of_version_4_know_joints_one_by_one(tmp_path: Path) -> None:
     assert not np.allclose(again.linear_part(p), model.linear_part(p), rtol=1e-6)
 
 
+def test_maps_of_version_5_keep_the_columns_of_changing_corrections(tmp_path: Path) -> None:
+    model = rounded(MODELS["maps"]())
+    save_model(model, tmp_path / "a.softrig")
+    tensors = load_file(tmp_path / "a.softrig")
+    tensors["inertia_map.components"] = np.ascontiguousarray(tensors["inertia_map.components"][:, :, :12])
+    save_file(tensors, tmp_path / "old.softrig", METADATA | {"version": "5"})
+    again, p = load_character_model(tmp_path / "old.softrig"), model.poses.parameters[-1]
+    count, known = model.load_count, model.inertia_map
+    assert known is not None
+    assert np.array_equal(again.inertia_at(p)[:, :count], model.inertia_at(p)[:, :count])
+    assert np.array_equal(again.inertia_at(p)[:, count:], known.turning)
+    assert not np.allclose(model.inertia_at(p)[:, count:], known.turning, rtol=1e-6)
+
+
 NO_SHARES = ["all", float("inf"), -1.0, 1e308, 10**400, None]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from softrig.errors import InputError
-from softrig.models.inertia_map import InertiaMap
+from softrig.models.inertia_map import BLOCK, InertiaMap
 from softrig.models.pose_space import Cubature, PoseSpaceModel, PoseTable, TetRig
 from softrig.models.stiffness_map import StiffnessMap
 from softrig.rig.protocol import Rig
@@ -176,7 +176,11 @@ def _map(
     pairs = table.get(prefix) if isinstance(table, dict) else None
     if not isinstance(pairs, int | float) or not 0.0 <= pairs <= MOST_PAIRS:
         raise InputError(f"the share of pairs in the map '{prefix}' is no number from 0 to {MOST_PAIRS:g}: {pairs!r}")
-    return kind(**{name: np.asarray(arrays[f"{prefix}.{name}"], _wide(name)) for name in names}, pairs=float(pairs))
+    found: dict[str, Any] = {name: np.asarray(arrays[f"{prefix}.{name}"], _wide(name)) for name in names}
+    if kind is InertiaMap and found["components"].shape[2:] == (BLOCK,):
+        # Files before version 6: what changing corrections do was that of the first pose everywhere.
+        found["components"] = np.pad(found["components"], ((0, 0), (0, 0), (0, 3 * len(found["remainders"]))))
+    return kind(**found, pairs=float(pairs))
 
 
 def _rig(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], rig: Rig | None) -> Rig:

@@ -64,7 +64,7 @@ def make_inertia(flesh: Flesh, posing: Posing, shapes: Shapes, mass: np.ndarray,
     return Inertia(np.concatenate([direct, late], axis=2), trained.vertices, report)
 
 
-def clip_inertia_errors(model: PoseSpaceModel, frames: int = 4) -> dict[str, float]:
+def clip_inertia_errors(model: PoseSpaceModel, frames: int = 12) -> dict[str, float]:
     """Of each clip, the largest relative error of the reduced inertial force against Σ_v V_vᵀ m_v R_vᵀ ẍ_v.
 
     At moments spread over the clip, mostly between the poses; moments of little acceleration are left out.

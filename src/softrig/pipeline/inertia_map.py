@@ -18,12 +18,13 @@ from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.tet_motion import tet_carriers
 from softrig.pipeline.cache import Arrays, StageCache, content_hash
 from softrig.pipeline.inertia import inertial_forces
-from softrig.pipeline.parallel import Progress
+from softrig.pipeline.parallel import Progress, part_of
 from softrig.pipeline.pose_samples import map_samples, mixed_poses
 from softrig.project import Project
 
-COMPONENTS = 6
-"""Components a bone has on average beside those of the poses; who needs more gets more."""
+COMPONENTS = 12
+"""Components a bone has on average beside those of the poses; who needs more gets more. The inertial force of a gorilla
+at 24 moments of its beat is at worst 1.3 % off with 6 or 8, 0.9 with 12, 0.4 with 20."""
 KEPT = 1e-3
 """Components smaller than this share of the largest are left out."""
 FAINT = 1e-7
@@ -54,15 +55,18 @@ def with_inertia_map(
     fit = model.tet_rig.frame_fit
     key = content_hash(
         poses, model.shapes, model.vertex_mass, model.vertices, model.tet_rig.corrections, weights.data,
-        weights.indices, weights.indptr, lengths, [PAIRS, COMPONENTS, KEPT, FAINT, RIDGE],
+        weights.indices, weights.indptr, lengths, [PAIRS, COMPONENTS, KEPT, FAINT, RIDGE, SLIGHT],
         *([] if fit is None else [fit]),
     )  # fmt: skip
 
     def make() -> Arrays:
         with threadpool_limits(1, user_api="blas"):  # small products: threads only cost
-            blocks = exact_blocks(model, poses, progress)
+            blocks = exact_blocks(model, poses, part_of(progress, 0, 2))
             kernel = pose_kernel(samples.features, samples.features, groups, lengths)
-            return fitted_map(blocks, kernel, len(model.poses), region_runs(model.region_of_mode))
+            fitted, shares = fitted_map(blocks, kernel, len(model.poses), region_runs(model.region_of_mode))
+            turned = following(model, poses, shares, fitted["owners"], part_of(progress, 1, 2))
+            components = np.concatenate([fitted["components"], turned.astype(np.float32)], axis=2)
+            return fitted | {"components": components}
 
     found = cache.get("inertia", key, make)
     known = InertiaMap(
@@ -103,19 +107,51 @@ def exact_blocks(model: PoseSpaceModel, poses: np.ndarray, progress: Progress | 
 
 def _turning(model: PoseSpaceModel) -> np.ndarray:
     """(r, 3 m B) the columns of changing corrections at the first pose, exactly representable in float32."""
-    p = model.poses.parameters[0]
-    rotations, frames = model.vertex_rotations(p), model.frame_rotations(p)
-    columns = turning_inertia(
-        model.shapes[0], model.vertex_mass, model.tet_rig.corrections, model.tet_rig.weights, rotations, frames
-    )
+    columns = _turning_at(model, model.poses.parameters[0])
     least = SLIGHT * float(np.linalg.norm(columns))
-    for block in np.split(columns, len(frames), axis=1):
+    for block in np.split(columns, model.frame_count, axis=1):
         drop_faint(block, least, region_runs(model.region_of_mode))
     return columns.astype(np.float32).astype(np.float64)
 
 
-def fitted_map(blocks: np.ndarray, kernel: np.ndarray, own: int, runs: np.ndarray) -> Arrays:
-    """Coefficients, remainders, owners and components for C_b (t, B, r, 12) at samples, `own` poses first.
+def _turning_at(model: PoseSpaceModel, p: np.ndarray) -> np.ndarray:
+    local = np.tensordot(model.basis_weights(p), model.shapes, axes=1)
+    rotations, frames = model.vertex_rotations(p), model.frame_rotations(p)
+    weights = model.tet_rig.weights
+    assert weights is not None
+    return turning_inertia(local, model.vertex_mass, model.tet_rig.corrections, weights, rotations, frames)
+
+
+def following(
+    model: PoseSpaceModel,
+    poses: np.ndarray,
+    shares: np.ndarray,
+    owners: np.ndarray,
+    progress: Progress | None = None,
+) -> np.ndarray:
+    """(k, r, 3 m) E: how columns of changing corrections follow the shares (t, k) of bones `owners` (k,) at poses (t, P).
+
+    By least squares, summed up pose by pose: all columns of all poses at once would be large.
+    """
+    first = _turning_at(model, poses[0])
+    inverses = {bone: np.linalg.pinv(shares[:, owners == bone], KEPT) for bone in np.unique(owners).tolist()}
+    width = first.shape[1] // model.frame_count
+    found = np.zeros((len(owners), len(first), width))
+    for index, p in enumerate(poses):
+        change = _turning_at(model, p) - first
+        for bone, inverse in inverses.items():
+            found[owners == bone] += inverse[:, index, None, None] * change[:, width * bone : width * (bone + 1)]
+        if progress is not None:
+            progress(index + 1, len(poses))
+    least = SLIGHT * float(np.linalg.norm(first))
+    for component, share in zip(found, shares.T, strict=True):
+        drop_faint(component, least / max(float(np.linalg.norm(share)), 1e-300), region_runs(model.region_of_mode))
+    return found
+
+
+def fitted_map(blocks: np.ndarray, kernel: np.ndarray, own: int, runs: np.ndarray) -> tuple[Arrays, np.ndarray]:
+    """Coefficients, remainders, owners and components for C_b (t, B, r, 12) at samples, `own` poses first; and the
+    shares (t, k) of the components at the samples.
 
     `kernel` (t, t) of the samples, the same all along its diagonal; `runs` (g + 1,) first mode of each region. First
     come the directions in which the poses' own blocks differ, so that these are exact, then the principal components of
@@ -139,13 +175,15 @@ def fitted_map(blocks: np.ndarray, kernel: np.ndarray, own: int, runs: np.ndarra
         owners += [bone] * len(found)
     noise = RIDGE * kernel[0, 0]
     factor = cholesky(kernel + noise * np.eye(count), lower=True)
-    coefficients = cho_solve((factor, True), np.hstack(shares))
-    return {
+    known = np.hstack(shares)
+    coefficients = cho_solve((factor, True), known)
+    fitted = {
         "coefficients": coefficients,
         "remainders": noise * coefficients[:own],  # the shares less what the regression gives, kernel @ coefficients
         "owners": np.array(owners, np.int32),
         "components": np.concatenate(components).reshape(-1, modes, BLOCK).astype(np.float32),
     }
+    return fitted, known
 
 
 def _principal(rows: np.ndarray, least: float) -> np.ndarray:

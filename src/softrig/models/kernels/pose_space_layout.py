@@ -99,10 +99,11 @@ def inertia_projection(model: PoseSpaceModel, runs: np.ndarray) -> Projection:
         return mixed_projection(model.felt_inertia, runs)
     felt = model.felt_inertia
     poses, modes, loads = felt.shape
-    late = loads - poses
-    pieces = [
-        (0, late, 0),
-        *((BLOCK * bone, BLOCK, 1 + poses + k) for k, bone in enumerate(known.owners.tolist())),
+    late, width = loads - poses, 3 * poses
+    pieces = [(0, late, 0)]
+    for k, bone in enumerate(known.owners.tolist()):
+        pieces += [(BLOCK * bone, BLOCK, 1 + poses + k), (loads + width * bone, width, 1 + poses + k)]
+    pieces += [
         *((late, poses, 1 + i) for i in range(poses)),
         (loads, known.turning.shape[1], 0),
     ]
