@@ -11,8 +11,8 @@ one: there C is exact. The columns for ẅ are mixed by w.
 
 A skin's ẍ_v has one more term, 2 L̇_v Σ_j ẇ_j δ_jv of corrections δ that change while their bones turn. For rigid bones
 R_bᵀL̇_b is ω_b ×, with ω_b the angular velocity seen from the bone; so the load vector ends with 2 ẇ_j ω_b. Its columns
-T_b mix the same rotations as C_b, so that the same shares tell how they follow the pose, T_b(p) = T_b(p_0) + Σ_k c_k E_k;
-a component is [D_k, E_k].
+T_b mix the same rotations as C_b, so that the same shares tell how they follow the pose: a component is [D_k, E_k], and
+T_b(p) = T_b(p_0) + Σ_k c_k(p) E_k.
 """
 
 from __future__ import annotations

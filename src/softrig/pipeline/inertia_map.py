@@ -129,9 +129,9 @@ def following(
     owners: np.ndarray,
     progress: Progress | None = None,
 ) -> np.ndarray:
-    """(k, r, 3 m) E: how columns of changing corrections follow the shares (t, k) of bones `owners` (k,) at poses (t, P).
+    """(k, r, 3 m) E: how the columns of changing corrections follow shares (t, k) of components at poses (t, P).
 
-    By least squares, summed up pose by pose: all columns of all poses at once would be large.
+    `owners` (k,): the bones of the components. By least squares, summed up pose by pose: all columns of all poses at once would be large.
     """
     first = _turning_at(model, poses[0])
     inverses = {bone: np.linalg.pinv(shares[:, owners == bone], KEPT) for bone in np.unique(owners).tolist()}
