@@ -131,7 +131,8 @@ def following(
 ) -> np.ndarray:
     """(k, r, 3 m) E: how the columns of changing corrections follow shares (t, k) of components at poses (t, P).
 
-    `owners` (k,): the bones of the components. By least squares, summed up pose by pose: all columns of all poses at once would be large.
+    `owners` (k,): the bones of the components. By least squares, summed up pose by pose: all columns of all poses at
+    once would be large.
     """
     first = _turning_at(model, poses[0])
     inverses = {bone: np.linalg.pinv(shares[:, owners == bone], KEPT) for bone in np.unique(owners).tolist()}
