@@ -21,6 +21,7 @@ from softrig.bench.crowd import FACTOR, MEMORY, Cast, crowd_rows, measured_crowd
 from softrig.bench.environments import Environment, UnavailableError, environment_python, told
 from softrig.bench.pages import MARKED, filled, marked_records, read_records
 from softrig.bench.peers import PEERS, SCRIPTS, Peer, peer_rows
+from softrig.bench.posespace import unseen_moments
 from softrig.bench.record import Record, Row, body_sizes, model_sizes, read_record, timing_row
 from softrig.bench.run import announcement, chosen_benches, measured
 from softrig.bench.scaling import Axis, Made, axis_rows, measured_axis, polynomial_rows, scaling_record, slope
@@ -31,6 +32,7 @@ from softrig.dynamics import Rayleigh
 from softrig.errors import InputError
 from softrig.machine import Timing, this_machine
 from softrig.models.stepper import Stepper
+from softrig.pipeline.pose_samples import FRAMES_A_SECOND
 
 ROOT = Path(__file__).parent.parent
 RECORDS = ROOT / "docs" / "records"
@@ -416,3 +418,11 @@ def test_running_writes_records_and_a_page(tmp_path: Path, monkeypatch: pytest.M
     [record] = run_benches(["example"], tmp_path, tmp_path / "page.md")
     assert read_record(tmp_path / "example.json") == record
     assert record.title in (tmp_path / "page.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("duration", [0.4, 1.2, 2.7])
+def test_moments_between_the_poses_are_not_those_that_maps_are_fitted_at(duration: float) -> None:
+    moments = unseen_moments(duration)
+    steps = moments * FRAMES_A_SECOND
+    np.testing.assert_allclose(steps - np.floor(steps), 0.5)
+    assert 0.0 < moments[0] < moments[1] < duration

@@ -19,6 +19,7 @@ from softrig.models.stepper import Stepper
 from softrig.pipeline.build import Built, build_parts
 from softrig.pipeline.compare import default_damping
 from softrig.pipeline.motion import carrier_steps
+from softrig.pipeline.pose_samples import FRAMES_A_SECOND
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.timing import moving_carriers, table_bytes
 from softrig.project import Project
@@ -150,13 +151,20 @@ def full_step(built: Built, steps: int = 12) -> Timing:
 
 def _error_rows(built: Built) -> list[Row]:
     at = _worst_error(built, built.model.poses.parameters, own=True)
-    worst = _worst_error(built, built.character.clip("walk").sample(np.array([0.3, 0.8])), own=False)
+    between = np.concatenate([clip.sample(unseen_moments(clip.duration)) for clip in built.model.clips])
+    worst = _worst_error(built, between, own=False)
     inertial = built.model.notes["inertia"]["along clips"]
     return [
         Row("force error at the poses, worst", "%", 100.0 * at, goal=5.0, others={"PSSD, training": 3.0}),
         Row("force error between them, worst", "%", 100.0 * worst, goal=6.0),
         Row("inertial error along the clips, worst", "%", 100.0 * max(inertial.values()), goal=1.0),
     ]
+
+
+def unseen_moments(duration: float) -> np.ndarray:
+    """(2,) seconds, a third and two thirds into a clip, halfway between moments at which maps may have been fitted."""
+    steps = np.floor(duration * FRAMES_A_SECOND * np.array([1.0, 2.0]) / 3.0)
+    return (steps + 0.5) / FRAMES_A_SECOND
 
 
 def _worst_error(built: Built, poses: np.ndarray, *, own: bool) -> float:
