@@ -144,6 +144,21 @@ def test_what_is_worth_a_pose_says_what_to_type(tmp_path):
     assert not any("project file" in problem for problem in nowhere), "no clip passes there: nothing to type"
 
 
+def test_forces_that_are_far_off_are_told_of() -> None:
+    model = bar_model()
+    for few, tets in ((True, model.mode_count - 1), (False, model.mode_count)):
+        cubature = model.cubature
+        chosen = {name: getattr(cubature, name)[:, :tets] for name in ("weights", "young", "poisson")}
+        some = replace(cubature, tets=cubature.tets[:tets], **chosen)
+        notes = {"cubature": {"along clips": {"nod at 0.20 s": 0.04, "nod at 0.50 s": 0.32}}}
+        (told,) = soft_problems(replace(model, cubature=some, notes=notes))
+        assert told.startswith(f"nod at 0.50 s: the {tets} chosen tets")
+        assert "32 % off" in told
+        assert ("cubature.count" in told) == few
+    notes["cubature"]["along clips"] = {"nod at 0.20 s": 0.04}
+    assert soft_problems(replace(model, notes=notes)) == ()
+
+
 def test_a_soft_character_is_described_with_its_poses():
     model = bar_model()
     found = inspect_soft_character(model, "bar.softrig")

@@ -179,5 +179,5 @@ def test_some_tets_of_a_black_box_are_those_of_all():
     for p in (*model.poses.parameters, rng.normal(0.0, 0.2, len(model.rig.parameters))):
         whole = model.shepard_positions(p)
         np.testing.assert_allclose(model.shepard_positions(p, chosen), whole[chosen], atol=1e-14)
-        np.testing.assert_allclose(posing.carried_by_surface(p, model.vertices), whole, atol=1e-14)
-        np.testing.assert_allclose(posing.carried_by_surface(p, model.vertices, chosen), whole[chosen], atol=1e-14)
+        np.testing.assert_allclose(posing.carried_by_black_box(p, model.vertices), whole, atol=1e-14)
+        np.testing.assert_allclose(posing.carried_by_black_box(p, model.vertices, chosen), whole[chosen], atol=1e-14)

@@ -28,6 +28,8 @@ WEIGHT = ".weight"
 """How the parameter of a morph ends."""
 MOST_JOINTS, LONGEST_NAME = 8, 60
 """Named in a line, and letters of each."""
+LOOSE = 0.15
+"""Forces further off than this along the clips are told of."""
 STIFF = 0.9
 """A basis that takes up less than this share of the rig's loads moves too stiffly."""
 
@@ -271,6 +273,14 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
         problems.append(
             f"the stiffness between the poses could not be learned ({learned['softest']:.2g} to "
             f"{learned['stiffest']:.2g} times the true one at sample poses) and is mixed; more poses help"
+        )
+    between = model.notes.get("cubature", {}).get("along clips", {})
+    if between and max(between.values()) > LOOSE:
+        moment = max(between, key=lambda name: between[name])
+        few = "more of them (cubature.count)" if len(model.cubature.tets) < model.mode_count else "more poses"
+        problems.append(
+            f"{moment}: the {len(model.cubature.tets):,} chosen tets and the learned stiffness give forces "
+            f"{100.0 * between[moment]:.0f} % off; {few} help"
         )
     shares = model.notes.get("basis", {}).get("compliance", {}).get("mean", [])
     if shares and min(shares) < STIFF:

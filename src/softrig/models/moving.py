@@ -369,19 +369,15 @@ class FullSimulation:
         motion = self.carriers.motion(z, zdot, zddot)
         self.body.place(motion.positions)
         if len(self._young) > 1 or len(self._poisson) > 1:
-            positive = np.maximum(motion.weights, 0.0)
-            share = positive / positive.sum()
+            share = motion.positive_weights
             self.body.set_material(*(_mixed(field, share) for field in (self._young, self._poisson)))
         return motion
 
     def _load(self, motion: TetMotion) -> np.ndarray:
         """(3·free,) gravity − inertia_scale · M ẍ + external forces, newton."""
-        pull = np.broadcast_to(self.gravity, motion.positions.shape)
-        if self.sag_free:
-            pull = pull - motion.turned @ self.gravity
-        accelerations = pull - self.inertia_scale * motion.accelerations
-        external = require_vectors(self.external, len(pull), "external forces")
-        return self.body.restrict(self.body.vertex_mass[:, None] * accelerations + external)
+        felt = motion.felt(self.gravity, self.inertia_scale, sag_free=self.sag_free)
+        external = require_vectors(self.external, len(felt), "external forces")
+        return self.body.restrict(self.body.vertex_mass[:, None] * felt + external)
 
     def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.state.q, self.state.v, self.state.a

@@ -172,13 +172,10 @@ class SmallSimulation:
         free = self._order[: self._free]
         memory.positions[:] = motion.positions[self._order]
         memory.spin[:] = motion.spin[free]
-        gravity = memory.settings[GRAVITY : GRAVITY + 3]
-        pull = gravity - memory.settings[INERTIA] * motion.accelerations[free]
-        if memory.settings[SAG_FREE]:
-            pull -= motion.turned[free] @ gravity
-        memory.load[:] = self._body.mass[:, None] * pull
-        positive = np.maximum(motion.weights, 0.0)
-        memory.positive[:] = positive / positive.sum()
+        settings = memory.settings
+        felt = motion.felt(settings[GRAVITY : GRAVITY + 3], settings[INERTIA], sag_free=bool(settings[SAG_FREE]))
+        memory.load[:] = self._body.mass[:, None] * felt[free]
+        memory.positive[:] = motion.positive_weights
 
 
 def _vertex_order(model: PoseSpaceModel) -> tuple[np.ndarray, int]:

@@ -45,6 +45,20 @@ class TetMotion:
     weights: np.ndarray
     """(m,) pose weights."""
 
+    @property
+    def positive_weights(self) -> np.ndarray:
+        """(m,) w⁺: pose weights without what is negative, summing to one."""
+        positive = np.maximum(self.weights, 0.0)
+        return positive / positive.sum()
+
+    def felt(self, gravity: np.ndarray, inertia_scale: float, *, sag_free: bool) -> np.ndarray:
+        """(n, 3) m/s²: what the rest shape's motion and gravity (3,) do to flesh that moves along with it.
+
+        `sag_free`: without the gravity that the sculpted shape bears already.
+        """
+        pull = gravity - inertia_scale * self.accelerations
+        return pull - self.turned @ gravity if sag_free else pull
+
 
 class TetCarriers(Protocol):
     """What turns carrier values into the motion of all tet vertices."""

@@ -49,7 +49,7 @@ def make_inertia(flesh: Flesh, posing: Posing, shapes: Shapes, mass: np.ndarray,
         )
         return Inertia(matrices, np.zeros(0, np.int32), {"kind": "projection, exact at the poses"})
     trained = train_inertia(
-        lambda p: posing.carried_by_surface(p, X),
+        lambda p: posing.carried_by_black_box(p, X),
         posing.table.parameters,
         posing.rig.parameters,
         shapes.shapes,

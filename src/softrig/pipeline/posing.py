@@ -67,7 +67,7 @@ class Posing:
             return rotations if self.bind else rotations[self.tet_rig.root_bone][None]
         sample = self.tet_rig.root_sample
         arms = mass[sample, None] * (vertices[sample] - np.average(vertices[sample], axis=0, weights=mass[sample]))
-        places = self.carried_by_surface(p, vertices, sample)
+        places = self.carried_by_black_box(p, vertices, sample)
         return polar_rotations(np.einsum("sk,sl->kl", places, arms))[None]
 
     def matrices(self, p: np.ndarray) -> np.ndarray:
@@ -85,7 +85,7 @@ class Posing:
         """(n, 3, 3) R_v at parameters p (P,)."""
         return blended_rotations(self.frame_weights, self.frames(p, vertices, mass))
 
-    def carried_by_surface(self, p: np.ndarray, vertices: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
+    def carried_by_black_box(self, p: np.ndarray, vertices: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
         """(n, 3) tets of a black box at p, without corrections, metres, or (len(chosen), 3) of some."""
         if self.tet_rig.weights is not None:
             every = skinned(self.tet_rig.weights, self.matrices(p), vertices)

@@ -189,7 +189,7 @@ def pose_loads(posing: Posing, flesh: Flesh, index: int) -> np.ndarray:
         )
     size = float(np.linalg.norm(np.ptp(flesh.mesh.vertices, axis=0)))
     return rig_loads_black_box(
-        lambda q: posing.carried_by_surface(q, flesh.mesh.vertices),
+        lambda q: posing.carried_by_black_box(q, flesh.mesh.vertices),
         p,
         posing.rig.parameters,
         size,
