@@ -177,7 +177,7 @@ def _worst_error(built: Built, poses: np.ndarray, *, own: bool) -> float:
 def _count_rows(built: Built, cache: Path) -> list[Row]:
     """Error and time against the number of cubature tets."""
     rows = []
-    for share in (0.75, 1.0, 3.0):
+    for share in (0.75, 3.0):
         count = round(share * built.model.mode_count)
         other = build_parts(built.character, GORILLA.changed(cubature={"count": count}), cache=cache)
         worst = _worst_error(other, other.model.poses.parameters, own=True)
