@@ -330,7 +330,7 @@ def inertia_mapped(model, seed=0):
     columns = np.flatnonzero(model.poses.feature_weights).astype(np.int32)
     count, poses, (bones, r) = 7, len(model.poses), (model.frame_count, model.mode_count)
     scale = np.abs(model.inertia).max()
-    components = scale * rng.normal(size=(count, r, 12 + 3 * poses))
+    components = scale * rng.normal(size=(count, r, 12))
     components[2:4, : r // 2] = 0.0
     known = InertiaMap(
         columns,
@@ -343,6 +343,8 @@ def inertia_mapped(model, seed=0):
         np.arange(count, dtype=np.int32) * bones // count,
         as_kept(components),
         as_kept(scale * rng.normal(size=(r, 3 * poses * bones))),
+        np.array([1, 2, 6], np.int32),
+        as_kept(scale * rng.normal(size=(3, r, 3 * poses))),
     )
     own = model.inertia[0, :, : 12 * bones]
     # The stepper keeps the sum of both.

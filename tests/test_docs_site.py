@@ -125,7 +125,6 @@ SHOWN = re.compile(r"^!\[([^\]]+)\]\((?:\.\./)?pictures/parameters/([\w-]+)\.(?:
 PLAIN = {
     "file": {"scale", "seed", "parts"},
     "mesh": {"mesher"},
-    "material": {"bony"},
     "material of a pose": {"young", "poisson", "softness_map", "stiffness_map", "stiffness_range"},
     "poses": {"given", "clips"},
     "given pose": {"name", "clip", "time", "parameters"},

@@ -90,7 +90,7 @@ def test_maps_of_version_5_keep_the_columns_of_changing_corrections(tmp_path: Pa
     model = rounded(MODELS["maps"]())
     save_model(model, tmp_path / "a.softrig")
     tensors = load_file(tmp_path / "a.softrig")
-    tensors["inertia_map.components"] = np.ascontiguousarray(tensors["inertia_map.components"][:, :, :12])
+    del tensors["inertia_map.turners"], tensors["inertia_map.turned"]
     save_file(tensors, tmp_path / "old.softrig", METADATA | {"version": "5"})
     again, p = load_character_model(tmp_path / "old.softrig"), model.poses.parameters[-1]
     count, known = model.load_count, model.inertia_map
@@ -98,6 +98,18 @@ def test_maps_of_version_5_keep_the_columns_of_changing_corrections(tmp_path: Pa
     assert np.array_equal(again.inertia_at(p)[:, :count], model.inertia_at(p)[:, :count])
     assert np.array_equal(again.inertia_at(p)[:, count:], known.turning)
     assert not np.allclose(model.inertia_at(p)[:, count:], known.turning, rtol=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [None, np.zeros((3, 1, 9), np.float32), np.zeros((3, 0, 1 << 40), np.float32)])
+def test_a_map_with_half_of_what_turns_is_refused(tmp_path: Path, wrong: np.ndarray | None) -> None:
+    save_model(rounded(MODELS["maps"]()), tmp_path / "a.softrig")
+    tensors = load_file(tmp_path / "a.softrig")
+    del tensors["inertia_map.turned"]
+    if wrong is not None:
+        tensors["inertia_map.turned"] = wrong
+    save_file(tensors, tmp_path / "wrong.softrig", METADATA)
+    with pytest.raises(ModelFileError, match="turned"):
+        load_character_model(tmp_path / "wrong.softrig")
 
 
 NO_SHARES = ["all", float("inf"), -1.0, 1e308, 10**400, None]

@@ -198,6 +198,7 @@ def test_an_inertia_map_keeps_its_modes_and_refuses_what_does_not_fit():
     small = stepper.model
     keep = np.array([0, 1, 5, 6, 9, 10])
     np.testing.assert_array_equal(small.inertia_map.turning, known.turning[keep])
+    np.testing.assert_array_equal(small.inertia_map.turned, known.turned[:, keep])
     z, zd, zdd, state = moment(small, stepper)
     put(stepper, state)
     stepper.step(z, zd, zdd)
@@ -209,6 +210,10 @@ def test_an_inertia_map_keeps_its_modes_and_refuses_what_does_not_fit():
         ({"turning": known.turning[:, 1:]}, "turning"),
         ({"turning": np.full_like(known.turning, np.nan)}, "turning"),
         ({"coefficients": known.coefficients[1:]}, "coefficients"),
+        ({"components": known.components[:, :, 1:]}, "components"),
+        ({"turners": known.turners + 100}, "components that turn"),
+        ({"turned": known.turned[:, :, 1:]}, "turned"),
+        ({"turned": np.full_like(known.turned, np.nan)}, "turned"),
     ):
         with pytest.raises(InputError, match=told):
             replace(model, inertia_map=replace(known, **wrong))

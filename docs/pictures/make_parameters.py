@@ -28,6 +28,7 @@ PICTURES: dict[str, Callable[[Studio], Picture]] = {
     "density": material.density,
     "law": material.law,
     "softness_map": material.softness_map,
+    "bony": material.bony,
     "stiffness_map": material.stiffness_map,
     "smoothing": material.smoothing,
     "muscle": material.muscle,

@@ -24,12 +24,13 @@ from parameter_pictures.look import (
 )
 from parameter_pictures.moments import OFF, along_the_clip, named, offsets, side_by_side
 from parameter_pictures.picture import Picture
-from parameter_pictures.studio import BASE, SOFTNESS, Studio
+from parameter_pictures.studio import BASE, FPS, SOFTNESS, Studio
 from softrig.fem.laws import LAWS, WORKSPACE, energy, stress
 from softrig.figures.muscle import with_biceps
 from softrig.poses.materials import PRESETS
 from softrig.project import MaterialSettings
 from softrig.render import Camera, Series, render, strip
+from softrig.rig.anatomy import bony_softness
 
 FAT = PRESETS["fat"]
 CRUSHED, DEEPEST = 0.3, 40.0
@@ -197,6 +198,44 @@ def softness_map(studio: Studio) -> Picture:
         "{held:.1f} mm off now; where it is one, {before:.0f} and {after:.0f} mm."
     )
     return Picture(row(studio.arm.triangles, panels, OFF, most=most), ("material.softness_map",), caption, numbers)
+
+
+def bony(studio: Studio) -> Picture:
+    """A gorilla's hands, firm by default and as soft as the rest."""
+    gorilla = sr.built_in("gorilla")
+    clip, default = gorilla.clip("beat"), sr.Project().material.preset
+    bakes = []
+    for firm in (True, False):
+        model = studio.model(
+            gorilla,
+            mesh={"tets": 5500},
+            basis={"modes": 60},
+            poses={"count": 4, "clips": ("walk", "jump")},
+            material={"preset": default, "softness_map": None, "bony": firm},
+        )
+        bakes.append(sr.model_simulation(model).bake(clip, FPS, plain=True))
+    paint = bony_softness(gorilla)
+    assert paint is not None
+    held = paint < 0.5
+    off = [offsets(bake) for bake in bakes]
+    at = int(off[1][:, held].max(axis=1).argmax())
+    assert bakes[0].plain is not None
+    panels = [
+        Panel(bakes[0].plain[at], "plain skinning"),
+        Panel(bakes[0].vertices[at], "bony = true (default)", off[0][at]),
+        Panel(bakes[1].vertices[at], "bony = false", off[1][at]),
+    ]
+    numbers = {
+        "time": float(bakes[0].times[at]),
+        "firm": float(off[0][at, held].max()),
+        "soft": float(off[1][at, held].max()),
+    }
+    caption = (
+        "At {time:.2f} s of the gorilla's clip 'beat', which its build did not see. Hands, feet and head are {firm:.0f} mm "
+        "off plain skinning at most, and {soft:.0f} mm where they are as soft as the rest."
+    )
+    image = row(gorilla.triangles, panels, OFF, height=300)
+    return Picture(image, ("material.bony",), caption, numbers)
 
 
 def stiffness_map(studio: Studio) -> Picture:

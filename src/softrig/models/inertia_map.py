@@ -11,8 +11,8 @@ one: there C is exact. The columns for ẅ are mixed by w.
 
 A skin's ẍ_v has one more term, 2 L̇_v Σ_j ẇ_j δ_jv of corrections δ that change while their bones turn. For rigid bones
 R_bᵀL̇_b is ω_b ×, with ω_b the angular velocity seen from the bone; so the load vector ends with 2 ẇ_j ω_b. Its columns
-T_b mix the same rotations as C_b, so that the same shares tell how they follow the pose: a component is [D_k, E_k], and
-T_b(p) = T_b(p_0) + Σ_k c_k(p) E_k.
+T_b mix the same rotations as C_b, so that the same shares tell how they follow the pose, by matrices E_k of the
+components for which it counts: T_b(p) = T_b(p_0) + Σ_k c_k(p) E_k.
 """
 
 from __future__ import annotations
@@ -41,17 +41,21 @@ class InertiaMap(PoseKernel):
     owners: np.ndarray = field(repr=False)
     """(k,) int32 the bone of each component."""
     components: np.ndarray = field(repr=False)
-    """(k, r, 12 + 3 m) D and E; zero in regions where they do not count; exactly representable in float32."""
+    """(k, r, 12) D; zero in regions where it does not count; exactly representable in float32."""
     turning: np.ndarray = field(repr=False)
     """(r, 3 m B) T at the first pose, bone by bone, pose by pose; exactly representable in float32."""
+    turners: np.ndarray = field(repr=False)
+    """(j,) int32 components whose shares T follows."""
+    turned: np.ndarray = field(repr=False)
+    """(j, r, 3 m) E of those; exactly representable in float32."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         k = len(self.owners)
         require_shapes(
-            self, {"coefficients": (len(self.samples), k), "remainders": (None, k), "components": (k, None, None)}
+            self, {"coefficients": (len(self.samples), k), "remainders": (None, k), "components": (k, None, BLOCK)}
         )
-        for name in ("coefficients", "remainders", "components", "turning"):
+        for name in ("coefficients", "remainders", "components", "turning", "turned"):
             require_finite(getattr(self, name), f"inertia map: {name}")
 
     def check(self, features: int, modes: int, poses: int, bones: int) -> None:
@@ -60,8 +64,9 @@ class InertiaMap(PoseKernel):
         require_indices(self.owners, bones, "bones of the inertia map")
         if len(self.remainders) != poses:
             raise InputError(f"an inertia map of {len(self.remainders)} poses for a model of {poses}")
-        width = BLOCK + 3 * poses
-        require_shapes(self, {"components": (len(self.owners), modes, width), "turning": (modes, 3 * poses * bones)})
+        require_shapes(self, {"components": (len(self.owners), modes, BLOCK), "turning": (modes, 3 * poses * bones)})
+        require_indices(self.turners, len(self.owners), "components that turn in the inertia map")
+        require_shapes(self, {"turned": (len(self.turners), modes, 3 * poses)})
 
     def shares(self, features: np.ndarray, w: np.ndarray) -> np.ndarray:
         """(k,) c at weighted features (F,) with pose weights w (m,)."""
@@ -72,10 +77,12 @@ class InertiaMap(PoseKernel):
         late = inertia.shape[2] - len(w)
         mixed = np.tensordot(w, inertia, axes=1)
         mixed[:, :late] = inertia[0, :, :late]
-        turning, width = self.turning.copy(), 3 * len(w)
         for bone, share, component in zip(self.owners, shares, self.components, strict=True):
-            mixed[:, BLOCK * bone : BLOCK * (bone + 1)] += share * component[:, :BLOCK]
-            turning[:, width * bone : width * (bone + 1)] += share * component[:, BLOCK:]
+            mixed[:, BLOCK * bone : BLOCK * (bone + 1)] += share * component
+        turning, width = self.turning.copy(), 3 * len(w)
+        for component, matrix in zip(self.turners, self.turned, strict=True):
+            bone = self.owners[component]
+            turning[:, width * bone : width * (bone + 1)] += shares[component] * matrix
         return np.concatenate([mixed, turning], axis=1)
 
 

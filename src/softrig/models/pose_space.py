@@ -349,7 +349,7 @@ class PoseSpaceModel:
         return np.tensordot(self.linear_weights(p), self.cubature.linear_parts, axes=1)
 
     def inertia_at(self, p: np.ndarray) -> np.ndarray:
-        """(r, L) C at parameters p (P,); with an inertia map its columns `turning` stand behind."""
+        """(r, L) C at parameters p (P,); with an inertia map the columns for 2 ẇ_j ω_b stand behind."""
         w, known, felt = self.pose_weights(p), self.inertia_map, self.felt_inertia
         if known is None:
             return np.asarray(np.tensordot(w, felt, axes=1))
@@ -388,8 +388,12 @@ class PoseSpaceModel:
         keep = self._most_important(count)
         known, inertial = self.cubature.stiffness_map, self.inertia_map
         if inertial is not None:
-            components = np.ascontiguousarray(inertial.components[:, keep])
-            inertial = replace(inertial, components=components, turning=inertial.turning[keep])
+            inertial = replace(
+                inertial,
+                components=np.ascontiguousarray(inertial.components[:, keep]),
+                turning=inertial.turning[keep],
+                turned=np.ascontiguousarray(inertial.turned[:, keep]),
+            )
         cubature = replace(
             self.cubature,
             stiffness_correction=_pairs(self.cubature.stiffness_correction, keep),

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from softrig.errors import InputError
-from softrig.models.inertia_map import BLOCK, InertiaMap
+from softrig.models.inertia_map import InertiaMap
 from softrig.models.pose_space import Cubature, PoseSpaceModel, PoseTable, TetRig
 from softrig.models.stiffness_map import StiffnessMap
 from softrig.rig.protocol import Rig
@@ -41,18 +41,19 @@ _PLAIN = (
 )
 _OPTIONAL = ("colours", "yielding")
 _CUBATURE = ("tets", "weights", "young", "poisson", "stiffness_correction", "inertial_vertices")
+_TURNED = ("turners", "turned")
 _KERNEL = ("columns", "groups", "lengths", "samples")
 _STIFFNESS = (*_KERNEL, "coefficients", "components")
-_INERTIA = (*_KERNEL, "coefficients", "remainders", "owners", "components", "turning")
+_INERTIA = (*_KERNEL, "coefficients", "remainders", "owners", "components", "turning", *_TURNED)
 _POSES = ("parameters", "features", "feature_weights")
 _INTEGERS = ("tets", "triangles", "embedding_nodes", "region_of_mode", "gyro_frames", "inertial_vertices", "columns",
-             "groups", "owners", "starts", "shepard_nodes", "root_sample", "frame_sample",
+             "groups", "owners", "turners", "starts", "shepard_nodes", "root_sample", "frame_sample",
              "vertices_of_region")  # fmt: skip
 MOST_PAIRS = 1e3
 """Of a kernel's pairs against its single joints."""
 MOST_ENTRIES = 1 << 28
 """Vertices times modes times poses: a hundred times the largest sensible model; shapes are dense in memory."""
-_SINGLE = ("gyro", "shape_rows", "components", "turning", "yielding")
+_SINGLE = ("gyro", "shape_rows", "components", "turning", "turned", "yielding")
 """Stored in single precision: shapes and the components of maps are so by nature, gyroscopic terms are small."""
 
 
@@ -176,10 +177,17 @@ def _map(
     pairs = table.get(prefix) if isinstance(table, dict) else None
     if not isinstance(pairs, int | float) or not 0.0 <= pairs <= MOST_PAIRS:
         raise InputError(f"the share of pairs in the map '{prefix}' is no number from 0 to {MOST_PAIRS:g}: {pairs!r}")
-    found: dict[str, Any] = {name: np.asarray(arrays[f"{prefix}.{name}"], _wide(name)) for name in names}
-    if kind is InertiaMap and found["components"].shape[2:] == (BLOCK,):
+    found: dict[str, Any] = {
+        name: np.asarray(arrays[f"{prefix}.{name}"], _wide(name)) for name in names if f"{prefix}.{name}" in arrays
+    }
+    if kind is InertiaMap and not found.keys() & set(_TURNED):
         # Files before version 6: what changing corrections do was that of the first pose everywhere.
-        found["components"] = np.pad(found["components"], ((0, 0), (0, 0), (0, 3 * len(found["remainders"]))))
+        poses = arrays["poses.parameters"].shape[0]
+        modes = arrays["region_of_mode"].shape[0]
+        found |= {"turners": np.zeros(0, np.int32), "turned": np.zeros((0, modes, 3 * poses))}
+    missing = set(names) - found.keys()
+    if missing:
+        raise InputError(f"the map '{prefix}' lacks {', '.join(sorted(missing))}")
     return kind(**found, pairs=float(pairs))
 
 

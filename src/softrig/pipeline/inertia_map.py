@@ -30,7 +30,12 @@ KEPT = 1e-3
 FAINT = 1e-7
 """The same against C: what single precision does not show."""
 SLIGHT = 0.01
-"""Columns of a bone in a region smaller than this share of all that corrections do while their bones turn."""
+"""Columns of a bone in a region smaller than this share of all that corrections do while their bones turn are left out,
+those of the first pose and how they follow the pose alike."""
+TURNERS = 8
+"""Components of a bone, the strongest, by which those columns follow the pose."""
+TURNED_AT = 64
+"""Sample poses from which that is learned: a few numbers for every bone need no more."""
 RIDGE = 1e-4
 UNSEEN = 24
 """Poses held out, on which the error is measured."""
@@ -55,7 +60,8 @@ def with_inertia_map(
     fit = model.tet_rig.frame_fit
     key = content_hash(
         poses, model.shapes, model.vertex_mass, model.vertices, model.tet_rig.corrections, weights.data,
-        weights.indices, weights.indptr, lengths, [PAIRS, COMPONENTS, KEPT, FAINT, RIDGE, SLIGHT],
+        weights.indices, weights.indptr, lengths, [PAIRS, COMPONENTS, KEPT, FAINT, RIDGE, SLIGHT, TURNERS, TURNED_AT],
+        samples.features, groups, model.region_of_mode, model.poses.features, model.poses.feature_weights,
         *([] if fit is None else [fit]),
     )  # fmt: skip
 
@@ -64,9 +70,7 @@ def with_inertia_map(
             blocks = exact_blocks(model, poses, part_of(progress, 0, 2))
             kernel = pose_kernel(samples.features, samples.features, groups, lengths)
             fitted, shares = fitted_map(blocks, kernel, len(model.poses), region_runs(model.region_of_mode))
-            turned = following(model, poses, shares, fitted["owners"], part_of(progress, 1, 2))
-            components = np.concatenate([fitted["components"], turned.astype(np.float32)], axis=2)
-            return fitted | {"components": components}
+            return fitted | turning_components(model, poses, shares, fitted["owners"], part_of(progress, 1, 2))
 
     found = cache.get("inertia", key, make)
     known = InertiaMap(
@@ -80,6 +84,8 @@ def with_inertia_map(
         found["owners"],
         found["components"].astype(np.float64),
         _turning(model),
+        found["turners"],
+        found["turned"].astype(np.float64),
     )
     mapped = replace(model, inertia_map=known)
     unseen = mixed_poses(model, samples.sources, UNSEEN, np.random.default_rng([project.seed, 13]))
@@ -95,14 +101,19 @@ def exact_blocks(model: PoseSpaceModel, poses: np.ndarray, progress: Progress | 
     """(t, B, r, 12) exact C_b at poses (t, P)."""
     found = []
     for index, p in enumerate(poses):
-        local = np.tensordot(model.basis_weights(p), model.shapes, axes=1)
         points = model.vertices + np.tensordot(model.pose_weights(p), model.tet_rig.corrections, axes=1)
-        frames, rotations = model.frame_rotations(p), model.vertex_rotations(p)
+        local, rotations, frames = _seen_at(model, p)
         columns = bone_inertia(local, model.vertex_mass, points, model.tet_rig.weights, rotations, frames)
         found.append(columns.reshape(len(columns), -1, BLOCK).transpose(1, 0, 2))
         if progress is not None:
             progress(index + 1, len(poses))
     return np.stack(found)
+
+
+def _seen_at(model: PoseSpaceModel, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(n, 3, r) shapes, (n, 3, 3) R_v and (B, 3, 3) R_b at parameters p (P,)."""
+    local = np.tensordot(model.basis_weights(p), model.shapes, axes=1)
+    return local, model.vertex_rotations(p), model.frame_rotations(p)
 
 
 def _turning(model: PoseSpaceModel) -> np.ndarray:
@@ -115,39 +126,51 @@ def _turning(model: PoseSpaceModel) -> np.ndarray:
 
 
 def _turning_at(model: PoseSpaceModel, p: np.ndarray) -> np.ndarray:
-    local = np.tensordot(model.basis_weights(p), model.shapes, axes=1)
-    rotations, frames = model.vertex_rotations(p), model.frame_rotations(p)
+    local, rotations, frames = _seen_at(model, p)
     weights = model.tet_rig.weights
     assert weights is not None
     return turning_inertia(local, model.vertex_mass, model.tet_rig.corrections, weights, rotations, frames)
 
 
-def following(
+def turning_components(
     model: PoseSpaceModel,
     poses: np.ndarray,
     shares: np.ndarray,
     owners: np.ndarray,
     progress: Progress | None = None,
-) -> np.ndarray:
-    """(k, r, 3 m) E: how the columns of changing corrections follow shares (t, k) of components at poses (t, P).
+) -> Arrays:
+    """ "turners" and "turned": by which components, and how, the columns of changing corrections follow the pose.
 
-    `owners` (k,): the bones of the components. By least squares, summed up pose by pose: all columns of all poses at
-    once would be large.
+    Of shares (t, k) of components that belong to bones `owners` (k,), at poses (t, P). By least squares, summed up pose
+    by pose: all columns of all poses at once would be large.
     """
+    some = np.unique(np.linspace(0, len(poses) - 1, TURNED_AT).astype(int))
+    sizes = np.linalg.norm(shares, axis=0)
+    strongest = {
+        bone: np.sort(own[np.argsort(-sizes[own], kind="stable")[:TURNERS]])
+        for bone in np.unique(owners).tolist()
+        if len(own := np.flatnonzero(owners == bone))
+    }
+    inverses = {bone: np.linalg.pinv(shares[np.ix_(some, own)], KEPT) for bone, own in strongest.items()}
     first = _turning_at(model, poses[0])
-    inverses = {bone: np.linalg.pinv(shares[:, owners == bone], KEPT) for bone in np.unique(owners).tolist()}
     width = first.shape[1] // model.frame_count
-    found = np.zeros((len(owners), len(first), width))
-    for index, p in enumerate(poses):
+    found = {bone: np.zeros((len(own), len(first), width)) for bone, own in strongest.items()}
+    for index, p in enumerate(poses[some]):
         change = _turning_at(model, p) - first
         for bone, inverse in inverses.items():
-            found[owners == bone] += inverse[:, index, None, None] * change[:, width * bone : width * (bone + 1)]
+            found[bone] += inverse[:, index, None, None] * change[:, width * bone : width * (bone + 1)]
         if progress is not None:
-            progress(index + 1, len(poses))
-    least = SLIGHT * float(np.linalg.norm(first))
-    for component, share in zip(found, shares.T, strict=True):
-        drop_faint(component, least / max(float(np.linalg.norm(share)), 1e-300), region_runs(model.region_of_mode))
-    return found
+            progress(index + 1, len(some))
+    least, runs = SLIGHT * float(np.linalg.norm(first)), region_runs(model.region_of_mode)
+    turners, turned = [], [np.zeros((0, len(first), width), np.float32)]
+    for bone, own in strongest.items():
+        for component, matrix in zip(own.tolist(), found[bone], strict=True):
+            # As large as it gets at any one sample, not as all of them together.
+            drop_faint(matrix, least / max(float(np.abs(shares[:, component]).max()), 1e-300), runs)
+            if matrix.any():
+                turners.append(component)
+                turned.append(matrix[None].astype(np.float32))
+    return {"turners": np.array(turners, np.int32), "turned": np.concatenate(turned)}
 
 
 def fitted_map(blocks: np.ndarray, kernel: np.ndarray, own: int, runs: np.ndarray) -> tuple[Arrays, np.ndarray]:

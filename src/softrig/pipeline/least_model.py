@@ -64,8 +64,10 @@ def least_model() -> PoseSpaceModel:
             np.zeros((1, 1)),
             np.zeros((1, 1)),
             np.zeros(1, np.int32),
-            np.zeros((1, 1, BLOCK + 3)),
+            np.zeros((1, 1, BLOCK)),
             np.zeros((1, 3)),
+            np.zeros(1, np.int32),
+            np.zeros((1, 1, 3)),
         ),
     )
 

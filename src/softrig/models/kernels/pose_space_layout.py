@@ -100,16 +100,17 @@ def inertia_projection(model: PoseSpaceModel, runs: np.ndarray) -> Projection:
     felt = model.felt_inertia
     poses, modes, loads = felt.shape
     late, width = loads - poses, 3 * poses
-    pieces = [(0, late, 0)]
-    for k, bone in enumerate(known.owners.tolist()):
-        pieces += [(BLOCK * bone, BLOCK, 1 + poses + k), (loads + width * bone, width, 1 + poses + k)]
-    pieces += [
+    pieces = [
+        (0, late, 0),
+        *((BLOCK * bone, BLOCK, 1 + poses + k) for k, bone in enumerate(known.owners.tolist())),
+        *((loads + width * int(known.owners[k]), width, 1 + poses + k) for k in known.turners.tolist()),
         *((late, poses, 1 + i) for i in range(poses)),
         (loads, known.turning.shape[1], 0),
     ]
-    components = known.components.transpose(1, 0, 2).reshape(modes, -1)
-    fading = felt[:, :, late:].transpose(1, 0, 2).reshape(modes, -1)
-    return projection(np.hstack([felt[0, :, :late], components, fading, known.turning]), pieces, runs)
+    side_by_side = [
+        stack.transpose(1, 0, 2).reshape(modes, -1) for stack in (known.components, known.turned, felt[:, :, late:])
+    ]
+    return projection(np.hstack([felt[0, :, :late], *side_by_side, known.turning]), pieces, runs)
 
 
 def projection(matrix: np.ndarray, pieces: list[tuple[int, int, int]], runs: np.ndarray) -> Projection:
