@@ -9,13 +9,13 @@ from typer.testing import CliRunner
 from bodies_for_tests import beam
 from characters_for_tests import limb
 from gltf_files_for_tests import everything, plain_tetrahedron
-from pose_models_for_tests import bar_model
+from pose_models_for_tests import bar_model, mapped
 from softrig.bases.modes import linear_modes
 from softrig.bodies.closedness import closedness
 from softrig.cli import app
 from softrig.conversion import GlbOptions, write_motion
 from softrig.forces.polynomial import reduce_body
-from softrig.inspection import inspect_file, inspect_soft_character, readable_endings, soft_problems
+from softrig.inspection import inspect_file, inspect_soft_character, readable_endings, soft_facts, soft_problems
 from softrig.io.characters import load_character
 from softrig.io.glb_writer import write_character_glb
 from softrig.models.file import save_model
@@ -157,6 +157,68 @@ def test_forces_that_are_far_off_are_told_of() -> None:
         assert ("cubature.count" in told) == few
     notes["cubature"]["along clips"] = {"nod at 0.20 s": 0.04}
     assert soft_problems(replace(model, notes=notes)) == ()
+
+
+def test_forces_far_off_are_told_of_by_their_kind() -> None:
+    errors = {"along clips": {"nod at 0.50 s": 0.32}}
+    for model, kind in ((bar_model(), "mixed"), (mapped(bar_model()), "learned")):
+        (told,) = soft_problems(replace(model, notes={"cubature": errors}))
+        assert f"the {kind} stiffness" in told
+    for contacts, springs in (([0, 3], True), ([0, 0], False), ([], False), (7, False), (["x", None], False)):
+        notes = {"cubature": errors, "basis": {"contacts": contacts}}
+        (told,) = soft_problems(replace(bar_model(), notes=notes))
+        assert ("32 % off (contacts' springs included); " in told) == springs
+        assert ("32 % off; " in told) == (not springs)
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [5, [0.3], "x", None, {}, {5: 0.3}, *({"a": bad} for bad in ("x", None, True, [0.3], np.nan, -np.inf, 10**400))],
+)
+def test_strange_errors_along_the_clips_are_left_out(strange) -> None:
+    unseen = [{"gaussian": 0.01, "loads": 0.02}]
+    notes = {"cubature": {"along clips": strange, "unseen": unseen}, "inertia": {"along clips": strange}}
+    model = replace(bar_model(), notes=notes)
+    assert soft_problems(model) == ()
+    facts = dict(soft_facts(model))
+    assert facts["force error"] == "at most 2.0 % on unseen deformations at the poses"
+    assert "inertial error" not in facts
+    if isinstance(strange, dict):
+        strange = {**strange, "nod\x1b[31m\r\n" + "c" * 500: 0.4}
+        model.notes["cubature"]["along clips"] = model.notes["inertia"]["along clips"] = strange
+        (told,) = soft_problems(model)
+        assert told.startswith("nod[31mccc")
+        assert told.isprintable()
+        assert len(told) < 250
+        facts = dict(soft_facts(model))
+        assert facts["force error"].endswith(", 40.0 % between them")
+        assert facts["inertial error"].startswith("at most 40.0 %")
+
+
+def test_a_stiffness_of_a_region_that_is_not_there_is_told_of() -> None:
+    model = bar_model(regions=2)
+    for strange in (5, [], None, {}, {model.region_names[0]: 2.0}):
+        assert soft_problems(replace(model, notes={"project": {"simulation": {"stiffness": strange}}})) == ()
+    names = {f"Belly{i}\x1b[0m": 2.0 for i in range(12)}
+    (told,) = soft_problems(replace(model, notes={"project": {"simulation": {"stiffness": names}}}))
+    assert "has no region Belly0[0m, " in told
+    assert "… (12); its regions: region 0, region 1." in told
+    assert told.isprintable()
+
+
+def test_a_skin_whose_joints_are_called_nothing_known_says_so() -> None:
+    def firm(model, **notes) -> str | None:
+        return dict(soft_facts(replace(model, notes=notes))).get("firm")
+
+    hint = "no hands, feet or head known by their joints' names; paint softness to hold them"
+    none: list[str] = []
+    assert firm(bar_model(), **{"firm joints": none, "project": {}}) == hint
+    assert firm(bar_model(), **{"firm joints": none, "project": {"material": {"young": 2e4}}}) == hint
+    for material in ({"bony": False}, {"softness_map": "paint"}, {"stiffness_map": "paint"}, {"young": "young.npy"}, 5):
+        assert firm(bar_model(), **{"firm joints": none, "project": {"material": material}}) is None
+    assert firm(bar_model(black_box=True), **{"firm joints": none, "project": {}}) is None
+    assert firm(bar_model(), project={}) is None, "made before joints were firm"
+    assert "LeftHand" in (firm(bar_model(), **{"firm joints": ["LeftHand"], "project": {}}) or "")
 
 
 def test_a_soft_character_is_described_with_its_poses():

@@ -220,6 +220,14 @@ def test_a_change_redoes_only_what_it_must(cache: Path, built: Built) -> None:
     assert len(changed.cubature.tets) <= 20
 
 
+def test_how_it_is_simulated_needs_no_other_model(cache: Path, built: Built) -> None:
+    """Settings of [simulation] are tried often: shapes rehearsed with another damping would be another model."""
+    changed = build(limb(), SMALL.changed(simulation={"damping_ratio": 0.3, "inertia": 0.5}), cache=cache, jobs=1)
+    assert changed.notes["stages"]["made"] == []
+    assert changed.notes["damping ratio"] == 0.3
+    assert np.array_equal(changed.shapes, built.model.shapes)
+
+
 def test_workers_give_the_same_model(built: Built) -> None:
     assert np.array_equal(build(limb(), SMALL, jobs=2).shapes, built.model.shapes)
 

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from characters_for_tests import limb
 from softrig.cli import app
 from softrig.console import duration
-from softrig.errors import InputError, SoftrigError
+from softrig.errors import InputError, Notice, SoftrigError
 from softrig.io.characters import load_character
 from softrig.io.glb_writer import write_character_glb
-from softrig.models.file import load_character_model
+from softrig.models.file import load_character_model, save_model
 from softrig.pipeline.baking import model_simulation
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")
@@ -142,6 +142,79 @@ def test_compare_states_errors_against_the_full_body(folder: Path, tmp_path: Pat
     refused = CliRunner().invoke(app, ["compare", str(folder / "hero.glb"), "fly"])
     assert refused.exit_code != 0
     assert "no clip 'fly'; its clips: 'bend', 'shake'" in str(refused.exception or refused.output)
+
+
+def test_compare_takes_modes_and_tets_as_build_does(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(_character, _clip, project, **_):
+        raise InputError(f"{project.basis.modes} modes, {project.mesh.tets} tets")
+
+    monkeypatch.setattr("softrig.bench.fidelity.compare_clip", stop)
+    for words, told in (
+        (["--modes", "20", "--tets", "900"], "20 modes, 900 tets"),
+        (["--modes", "20"], "20 modes, 700 tets"),
+        ([], "16 modes, 700 tets"),
+    ):
+        with pytest.raises(InputError, match=told):
+            run("compare", str(folder / "hero.glb"), "bend", *words)
+    assert CliRunner().invoke(app, ["compare", str(folder / "hero.glb"), "bend", "--modes", "1"]).exit_code == 2
+
+
+def test_a_region_that_is_not_there_is_refused_before_shapes_are_made(folder: Path, tmp_path: Path) -> None:
+    """The model of the fixture has the regions upper, lower and whole body."""
+    wrong, target = tmp_path / "wrong.toml", tmp_path / "wrong.softrig"
+    # The damping is new, so that nothing from shapes on is in the cache.
+    for stiffness, cause in (("lowerr = 0.5, upper = 2.0", "lowerr"), ('lower = 1.0, "Bel ly" = 2.0', "Bel ly")):
+        more = f"damping_ratio = 0.123\nstiffness = {{ {stiffness} }}\n"
+        wrong.write_text(PROJECT + more, encoding="utf-8")
+        words = ["build", str(folder / "hero.glb"), str(wrong), "-o", str(target), "--jobs", "1"]
+        with pytest.raises(InputError, match=f"'hero' has no region {cause}; its regions: upper, lower, whole body"):
+            run(*words, "--cache", str(tmp_path / "cache"))
+        assert not target.exists()
+        assert not list((tmp_path / "cache").glob("samples*"))
+    wrong.write_text(
+        PROJECT.replace("modes = 16", "modes = 16\nrehearsal = 0.0") + 'stiffness = { "whole body" = 2.0 }',
+        encoding="utf-8",
+    )
+    with pytest.raises(InputError, match=r"has no region whole body; its regions: upper, lower$"):
+        run(*words, "--cache", str(folder / ".softrig-cache"))
+
+
+def test_known_regions_build_and_stiffen(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "right.toml").write_text(
+        PROJECT + 'stiffness = { lower = 0.5, "whole body" = 2.0 }\n', encoding="utf-8"
+    )
+    target, cache = tmp_path / "right.softrig", folder / ".softrig-cache"
+    told = ["build", str(folder / "hero.glb"), str(tmp_path / "right.toml"), "-o", str(target), "--jobs", "1"]
+    run(*told, "--cache", str(cache))
+    model = load_character_model(target)
+    assert model.notes["stages"]["made"] == []
+    scales = dict(zip(model.region_names, model_simulation(model).stepper.stiffness_scale, strict=True))
+    assert scales == {"upper": 1.0, "lower": 0.5, "whole body": 2.0}
+
+
+def test_a_model_with_a_region_that_is_not_there_says_so(folder: Path, tmp_path: Path) -> None:
+    model = load_character_model(folder / "hero.softrig")
+    model.notes["project"]["simulation"]["stiffness"] = {"Bell\x1by": 2.0, "lower": 0.5}
+    with pytest.warns(Notice, match="has no region Belly; its regions: upper, lower, whole body"):
+        simulation = model_simulation(model)
+    np.testing.assert_array_equal(simulation.stepper.stiffness_scale, [1.0, 0.5, 1.0])
+    (tmp_path / "hero.glb").write_bytes((folder / "hero.glb").read_bytes())
+    save_model(model, tmp_path / "hero.softrig")
+    with pytest.warns(Notice, match="has no region Belly"):
+        run("bake", str(tmp_path / "hero.softrig"), "bend", "-o", str(tmp_path / "bend.npz"), "--fps", "10")
+    assert "has no region Belly;" in " ".join(run("info", str(tmp_path / "hero.softrig")).split())
+
+
+def test_a_bake_into_a_file_that_cannot_be_written_is_refused(folder: Path, tmp_path: Path) -> None:
+    model = str(folder / "hero.softrig")
+    for name in ("x.fbx", "x.FBX", "x.mp4", "x.blend", "x.gltf"):
+        with pytest.raises(InputError, match=rf"cannot write \.{name[2:]}; there are \.glb, \.pc2"):
+            run("bake", model, "bend", "-o", str(tmp_path / name))
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "made.fbx").mkdir()
+    for name in ("plain", "walk.v2", "take-1.5", "made.fbx"):
+        run("bake", model, "bend", "-o", str(tmp_path / name), "--format", ".npz", "--fps", "10")
+        assert [path.name for path in (tmp_path / name).iterdir()] == ["bend.npz"]
 
 
 def test_a_changed_character_is_noticed(folder: Path, tmp_path: Path) -> None:

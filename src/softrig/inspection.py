@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -173,10 +176,10 @@ def soft_facts(model: PoseSpaceModel) -> tuple[tuple[str, str], ...]:
     errors = notes.get("cubature", {}).get("unseen", [])
     if errors:
         worst = max(max(error["gaussian"], error["loads"]) for error in errors)
-        between = notes["cubature"].get("along clips", {})
+        between = _errors_along_clips(notes)
         more = f", {100.0 * max(between.values()):.1f} % between them" if between else ""
         facts.append(("force error", f"at most {100.0 * worst:.1f} % on unseen deformations at the poses{more}"))
-    inertial = notes.get("inertia", {}).get("along clips")
+    inertial = _errors_along_clips(notes, "inertia")
     if inertial:
         facts.append(("inertial error", f"at most {100.0 * max(inertial.values()):.1f} % along the clips"))
     if "step" in notes:
@@ -190,10 +193,45 @@ def _bony_fact(model: PoseSpaceModel) -> list[tuple[str, str]]:
     names = model.notes.get("firm joints", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return []
-    names = ["".join(letter for letter in name if letter.isprintable())[:LONGEST_NAME] for name in names]
+    if not names and _could_be_firm(model):
+        return [("firm", "no hands, feet or head known by their joints' names; paint softness to hold them")]
+    names = [_clean(name) for name in names]
     more = f", … ({len(names)})" if len(names) > MOST_JOINTS else ""
     words = f"{', '.join(names[:MOST_JOINTS])}{more}, by their names (bony = false: as soft as the rest)"
     return [("firm", words)] if names else []
+
+
+def _could_be_firm(model: PoseSpaceModel) -> bool:
+    """Whether joints with telling names would be firm: there is a skin, `bony` is on and nothing is painted."""
+    skin = skin_of(model.rig)
+    if skin is None or len(skin.binding.bones) < 2:
+        return False  # a single bone carries all of the body, and no hand
+    project = model.notes.get("project")
+    if "firm joints" not in model.notes or not isinstance(project, dict):
+        return False  # made by no build, or by one that knew of no firm joints
+    material = project.get("material", {})
+    if not isinstance(material, dict) or not material.get("bony", True):
+        return False
+    return not any(isinstance(material.get(name), str) for name in ("softness_map", "stiffness_map", "young"))
+
+
+def _clean(name: str) -> str:
+    """A name from a file, without what a terminal would obey, and no longer than a line bears."""
+    return "".join(letter for letter in name if letter.isprintable())[:LONGEST_NAME]
+
+
+def _errors_along_clips(notes: Mapping[str, Any], of: str = "cubature") -> dict[str, float]:
+    """Errors by moment, of the forces or of the "inertia"; whatever else a file has there is left out."""
+    table = notes.get(of)
+    found = table.get("along clips") if isinstance(table, dict) else None
+    if not isinstance(found, dict):
+        return {}
+    return {_clean(name): float(error) for name, error in found.items() if isinstance(name, str) and _is_finite(error)}
+
+
+def _is_finite(value: object) -> bool:
+    # Not math.isfinite, which raises where an integer is larger than any float.
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _basis_words(model: PoseSpaceModel) -> str:
@@ -274,13 +312,17 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
             f"the stiffness between the poses could not be learned ({learned['softest']:.2g} to "
             f"{learned['stiffest']:.2g} times the true one at sample poses) and is mixed; more poses help"
         )
-    between = model.notes.get("cubature", {}).get("along clips", {})
+    if trouble := region_trouble(model):
+        problems.append(trouble)
+    between = _errors_along_clips(model.notes)
     if between and max(between.values()) > LOOSE:
         moment = max(between, key=lambda name: between[name])
         few = "more of them (cubature.count)" if len(model.cubature.tets) < model.mode_count else "more poses"
+        stiffness = "mixed" if model.cubature.stiffness_map is None else "learned"
+        springs = " (contacts' springs included)" if _touches_itself(model) else ""
         problems.append(
-            f"{moment}: the {len(model.cubature.tets):,} chosen tets and the learned stiffness give forces "
-            f"{100.0 * between[moment]:.0f} % off; {few} help"
+            f"{moment}: the {len(model.cubature.tets):,} chosen tets and the {stiffness} stiffness give forces "
+            f"{100.0 * between[moment]:.0f} % off{springs}; {few} help"
         )
     shares = model.notes.get("basis", {}).get("compliance", {}).get("mean", [])
     if shares and min(shares) < STIFF:
@@ -291,6 +333,30 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
             f"could do to the flesh{rehearsed}; more modes help"
         )
     return tuple(problems)
+
+
+def _touches_itself(model: PoseSpaceModel) -> bool:
+    """Whether there are contacts at any pose. Their springs are meant, and count as errors of the forces even so."""
+    basis = model.notes.get("basis")
+    contacts = basis.get("contacts") if isinstance(basis, dict) else None
+    return isinstance(contacts, list) and any(_is_finite(count) and count > 0 for count in contacts)
+
+
+def region_trouble(model: PoseSpaceModel) -> str:
+    """What is wrong with the regions whose stiffness the model's settings change; "" if nothing is."""
+    project = model.notes.get("project")
+    settings = project.get("simulation") if isinstance(project, dict) else None
+    scales = settings.get("stiffness") if isinstance(settings, dict) else None
+    if not isinstance(scales, dict):
+        return ""
+    unknown = [_clean(str(name)) for name in scales if name not in model.region_names]
+    if not unknown:
+        return ""
+    more = f", … ({len(unknown)})" if len(unknown) > MOST_JOINTS else ""
+    return (
+        f"simulation.stiffness: '{_clean(model.name)}' has no region {', '.join(unknown[:MOST_JOINTS])}{more}; "
+        f"its regions: {', '.join(map(_clean, model.region_names))}. That stiffness is left out"
+    )
 
 
 def _lines_for_poses(model: PoseSpaceModel, names: list[str]) -> str:

@@ -38,9 +38,7 @@ def build(
     from softrig.pipeline.timing import step_times
 
     path = Path(file)
-    decided, chosen = decisions(path, project, scale=scale, tets=tets)
-    if modes is not None:
-        decided = decided.changed(basis={"modes": modes})
+    decided, chosen = decisions(path, project, scale=scale, tets=tets, modes=modes)
     target = output or (path.with_suffix(".softrig") if path.exists() else Path(f"{file}.softrig"))
     require_softrig(target)
     with stages() as work:

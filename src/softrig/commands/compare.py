@@ -19,6 +19,7 @@ def compare(
     baselines: Annotated[
         bool, typer.Option("--baselines", help="The paper's recipe and simpler models, too: five more builds.")
     ] = False,
+    modes: Annotated[int | None, typer.Option(min=2, max=400, help="Modes over all regions.")] = None,
     scale: Annotated[float | None, typer.Option(help="Metres per unit of the file.", min=1e-9)] = None,
     tets: Annotated[int | None, typer.Option(min=100, help="About how many tets.")] = None,
     output: Annotated[
@@ -40,7 +41,7 @@ def compare(
             raise InputError(f"one clip at a time: '{clip}' or '{named}'")
         clip, project = named, Path(clip) if clip is not None else project
     path = Path(file)
-    decided, chosen = decisions(path, project, scale=scale, tets=tets)
+    decided, chosen = decisions(path, project, scale=scale, tets=tets, modes=modes)
     with stages() as work:
         with work.stage("Reading"):
             character = named_character(file, scale=decided.scale)

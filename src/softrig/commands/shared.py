@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def decisions(
-    file: Path, project: Path | None, *, scale: float | None, tets: int | None
+    file: Path, project: Path | None, *, scale: float | None, tets: int | None, modes: int | None = None
 ) -> tuple[Project, Path | None]:
     """The project of a character file, with what the command says instead; and where it was read, if anywhere."""
     from softrig.project import Project, load_project
@@ -23,6 +23,8 @@ def decisions(
     decided = load_project(chosen) if chosen else Project()
     if scale is not None:
         decided = decided.model_copy(update={"scale": scale})
+    if modes is not None:
+        decided = decided.changed(basis={"modes": modes})
     return (decided if tets is None else decided.changed(mesh={"tets": tets})), chosen
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from softrig.conversion import ENDINGS, Conversion, GlbOptions, check_output, write_motion
-from softrig.errors import InputError, SoftrigError
+from softrig.errors import InputError, SoftrigError, notice
+from softrig.inspection import region_trouble
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.pipeline.parallel import part_of
 from softrig.rig.character import Character
@@ -21,6 +23,9 @@ Progress = Callable[[int, int], None]
 
 SAME_PLACE = 1e-5
 """Of the size: vertices of one character, through a file and back, lie this close."""
+
+_FILE_ENDING = re.compile(r"\.(?!v\d+$)(?=.*[a-z])[a-z0-9]{2,6}", re.IGNORECASE)
+"""As of a file: ".fbx", ".mp4". A folder "walk.v2" or "take-1.5" is none."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,8 @@ def model_simulation(model: PoseSpaceModel, **options: object) -> Simulation:
     if settings.get("modes") is not None:
         chosen["modes"] = min(int(settings["modes"]), model.mode_count)
     simulation = Simulation(model, **(chosen | options))  # type: ignore[arg-type]
-    # Regions that a later build no longer has are of no consequence.
+    if trouble := region_trouble(model):
+        notice(trouble)
     scales = settings.get("stiffness", {})
     if any(name in scales for name in model.region_names):
         simulation.stepper.stiffness_scale = np.array([float(scales.get(name, 1.0)) for name in model.region_names])
@@ -137,6 +143,10 @@ def _paths(clips: Sequence[Clip], output: Path, ending: str) -> list[Path]:
         if len(clips) > 1:
             raise InputError(f"{output}: one file for {len(clips)} clips; give a folder")
         return [output]
+    if _FILE_ENDING.fullmatch(output.suffix) and not output.is_dir():
+        raise InputError(
+            f"{output}: cannot write {output.suffix}; there are {', '.join(ENDINGS)}, or a folder without an ending"
+        )
     if ending not in ENDINGS:
         raise InputError(f"cannot write {ending}; there are {', '.join(ENDINGS)}")
     taken: set[str] = set()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from softrig.errors import InputError
-from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.pipeline.advice import pose_advice
 from softrig.pipeline.cache import StageCache
 from softrig.pipeline.fabric import Fabric, is_bony, make_fabric
@@ -17,6 +18,7 @@ from softrig.pipeline.inertia import clip_inertia_errors
 from softrig.pipeline.parallel import workers
 from softrig.pipeline.posing import Posing, pose_character
 from softrig.pipeline.reduction import clip_force_errors, reduce_forces
+from softrig.pipeline.regions import make_regions
 from softrig.pipeline.rigging import bones_of
 from softrig.pipeline.shapes import Shapes, make_shapes
 from softrig.pipeline.telling import Stage, untold
@@ -55,7 +57,15 @@ def build(
     all cores by default; `cluster`: the address of a dask scheduler instead.
     """
     return build_parts(
-        character, project, recipe=recipe, cache=cache, folder=folder, jobs=jobs, cluster=cluster, stage=stage
+        character,
+        project,
+        recipe=recipe,
+        cache=cache,
+        folder=folder,
+        jobs=jobs,
+        cluster=cluster,
+        stage=stage,
+        strict=True,
     ).model
 
 
@@ -69,8 +79,13 @@ def build_parts(
     jobs: int | None = None,
     cluster: str | None = None,
     stage: Stage | None = None,
+    strict: bool = False,
 ) -> Built:
-    """As `build`, with everything the model was made from."""
+    """As `build`, with everything the model was made from.
+
+    `strict`: a stiffness of a region that is not there is refused, as `build` does. Comparisons build the same project
+    with other regions, and do not use it.
+    """
     project = _with_recipe(project or Project(), recipe)
     stage = stage or untold
     stages = StageCache(cache)
@@ -84,8 +99,14 @@ def build_parts(
                 character, flesh, project, stages, bones=bones, folder=folder, jobs=count, progress=update
             )
         fabric = make_fabric(character, flesh, posing, project, folder=folder)
+        if strict and project.simulation.stiffness:
+            # Before the shapes, which take longest; only they tell whether anything is rehearsed.
+            regions = make_regions(character, flesh, posing, project, stages).names
+            _require_regions(character, project, (*regions, *([WHOLE_BODY] if project.basis.rehearsal else [])))
         with stage("Finding shapes") as update:
             shapes = make_shapes(character, flesh, posing, fabric, project, stages, jobs=count, progress=update)
+        if strict:
+            _require_regions(character, project, shapes.region_names)
         with stage("Reducing forces") as update:
             model = reduce_forces(
                 character, flesh, posing, fabric, shapes, project, stages, jobs=count, progress=update
@@ -106,6 +127,16 @@ def _with_recipe(project: Project, recipe: str | None) -> Project:
     if recipe not in ("load", "paper"):
         raise InputError(f"no recipe called {recipe!r}; there are load and paper")
     return paper_recipe(project) if recipe == "paper" else project.changed(basis={"recipe": "load"})
+
+
+def _require_regions(character: Character, project: Project, known: Sequence[str]) -> None:
+    """Refuse a stiffness of a region that is not there: a typing mistake would do nothing, and say nothing."""
+    unknown = [name for name in project.simulation.stiffness if name not in known]
+    if unknown:
+        raise InputError(
+            f"simulation.stiffness: '{character.name}' has no region {', '.join(unknown)}; "
+            f"its regions: {', '.join(known)}"
+        )
 
 
 def source_note(character: Character) -> dict[str, Any]:

@@ -44,6 +44,7 @@ from softrig.pipeline.regions import make_regions
 from softrig.pipeline.rehearsal import rehearse
 from softrig.pipeline.unreduced import unreduced_model
 from softrig.poses.contact import self_contacts
+from softrig.poses.materials import PRESETS
 from softrig.project import Project
 from softrig.rig.character import Character
 from softrig.simulation.damping import Damping
@@ -144,19 +145,15 @@ def make_shapes(
     found = cached_each(cache, "samples", keys, pose_samples, tasks, jobs, part_of(progress, 0, 2))
     frequencies = np.stack([arrays["frequencies"] for arrays in found])
     lived = _rehearsed(character, flesh, posing, fabric, frequencies, project, cache, jobs, part_of(progress, 1, 2))
-    turned = [_unturned(arrays, posing, flesh, i) for i, arrays in enumerate(found)]
-    basis = _regional(turned, lived, posing, flesh, fabric, regions, project)
     names = regions.names if not lived or len(regions.names) == 1 else (*regions.names, WHOLE_BODY)
-    shapes, angles = _aligned(basis, posing, flesh, fabric)
-    if len(shapes) == 1 < len(turned) and "fields" in turned[0]:
-        angles = _angles_apart(turned, posing, flesh, fabric, regions, project)
-    shapes = shapes.astype(np.float32).astype(np.float64)
+    made = _basis(found, keys, lived, posing, flesh, fabric, regions, project, cache)
+    shapes, region_of_mode = made["shapes"].astype(np.float64), made["region_of_mode"]
     notes = [text_value(arrays["notes"]) for arrays in found]
     return Shapes(
         shapes=shapes,
-        region_of_mode=basis.region_of_mode,
+        region_of_mode=region_of_mode,
         region_names=names,
-        sigma=basis.sigma,
+        sigma=made["sigma"],
         frequencies=frequencies,
         loads=loads,
         contacts=tuple(_contact_rows(arrays, flesh) for arrays in found),
@@ -164,10 +161,10 @@ def make_shapes(
             "contacts": [note["contacts"] for note in notes],
             "contact vertices": [note.get("vertices", []) for note in notes],
             "penetration": [note["penetration"] for note in notes],
-            "subspace angles": np.degrees(angles).tolist(),
+            "subspace angles": np.degrees(made["angles"]).tolist(),
             "rehearsed shapes": [fields.shape[2] for fields in lived],
             "tree": [list(edge) for edge in alignment_tree(posing.table.features)],
-            "modes of regions": np.bincount(basis.region_of_mode, minlength=len(names)).tolist(),
+            "modes of regions": np.bincount(region_of_mode, minlength=len(names)).tolist(),
             "compliance": text_value(_compliance(tasks, keys, shapes, posing, flesh, cache)["shares"]),
         },
     )
@@ -286,8 +283,43 @@ def _rehearsed(
     if project.basis.recipe == "paper" or seconds == 0.0 or not character.clips or not posing.bind:
         return []
     model = replace(unreduced_model(character, flesh, posing, fabric), frequencies=frequencies)
-    damping = Damping(fabric.damping_ratio).rayleigh(model)
+    # The material's own, not the project's: how a motion dies down is tried often, and needs no other shapes.
+    damping = Damping(PRESETS[project.material.preset].damping_ratio).rayleigh(model)
     return rehearse(model, fabric, damping, seconds, cache, jobs=jobs, progress=progress)
+
+
+def _basis(
+    found: list[Arrays],
+    keys: list[str],
+    lived: list[np.ndarray],
+    posing: Posing,
+    flesh: Flesh,
+    fabric: Fabric,
+    regions: BoneRegions,
+    project: Project,
+    cache: StageCache,
+) -> Arrays:
+    """Aligned shapes, their regions, σ and the angles between poses, from the samples `found` with those `keys`."""
+    rotations = [posing.vertex_rotations(p, flesh.mesh.vertices, flesh.unit_mass) for p in posing.table.parameters]
+
+    def make() -> Arrays:
+        turned = [_unturned(arrays, turns) for arrays, turns in zip(found, rotations, strict=True)]
+        basis = _regional(turned, lived, posing, flesh, fabric, regions, project)
+        shapes, angles = _aligned(basis, posing, flesh, fabric)
+        if len(shapes) == 1 < len(turned) and "fields" in turned[0]:
+            angles = _angles_apart(turned, posing, flesh, fabric, regions, project)
+        return {
+            "shapes": shapes.astype(np.float32),
+            "region_of_mode": basis.region_of_mode,
+            "sigma": basis.sigma,
+            "angles": angles,
+        }
+
+    key = content_hash(
+        keys, lived, rotations, posing.table.features, posing.positions, posing.bind, flesh.unit_mass, fabric.density,
+        project.fingerprint("basis"), [REHEARSED, FEW, FEW_REHEARSED],
+    )  # fmt: skip
+    return cache.get("basis", key, make)
 
 
 def _regional(
@@ -358,10 +390,8 @@ def rehearsed_modes(size: int) -> int:
     return max(round(REHEARSED * size), min(FEW, round(FEW_REHEARSED * size)))
 
 
-def _unturned(arrays: Arrays, posing: Posing, flesh: Flesh, index: int) -> Arrays:
-    """Sample fields in the frames' coordinates: R_vᵀ u."""
-    p = posing.table.parameters[index]
-    rotations = posing.vertex_rotations(p, flesh.mesh.vertices, flesh.unit_mass)
+def _unturned(arrays: Arrays, rotations: np.ndarray) -> Arrays:
+    """Sample fields in the frames' coordinates, R_vᵀ u, with R_v (n, 3, 3)."""
     return {
         name: np.einsum("nji,njk->nik", rotations, fields, optimize=True)
         for name, fields in arrays.items()
