@@ -73,7 +73,7 @@ def test_the_compiled_force_is_that_of_all_vertices(built: PoseSpaceModel, plain
 
 
 def test_the_compiled_force_of_changing_corrections_follows_the_pose(built: PoseSpaceModel) -> None:
-    """What they add to the step's force against T(p) 2ẇω at unseen poses; kept from the first pose it is farther off."""
+    """What they add to the force against T(p) 2ẇω at unseen poses; kept from the first pose it is farther off."""
     known, carriers, random, errors = built.inertia_map, tet_carriers(built), np.random.default_rng(4), []
     assert known is not None
     still = replace(known, turning=0.0 * known.turning, turned=0.0 * known.turned)

@@ -231,8 +231,8 @@ def bony(studio: Studio) -> Picture:
         "soft": float(off[1][at, held].max()),
     }
     caption = (
-        "At {time:.2f} s of the gorilla's clip 'beat', which its build did not see. Hands, feet and head are {firm:.0f} mm "
-        "off plain skinning at most, and {soft:.0f} mm where they are as soft as the rest."
+        "At {time:.2f} s of the gorilla's clip 'beat', which its build did not see. Hands, feet and head are "
+        "{firm:.0f} mm off plain skinning at most, and {soft:.0f} mm where they are as soft as the rest."
     )
     image = row(gorilla.triangles, panels, OFF, height=300)
     return Picture(image, ("material.bony",), caption, numbers)
