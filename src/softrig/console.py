@@ -8,10 +8,32 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 Update = Callable[[int, int], None]
 """Tells how much of how much is done."""
+
+
+NEARLY = 0.999
+"""Share of a bar up to which it is filled before its stage is over."""
+
+
+class TimeLeft(TimeRemainingColumn):
+    """How long a stage will still take; nothing once it is over."""
+
+    def render(self, task: Task) -> Text:
+        """As "0:00:12 left"."""
+        return Text("") if task.finished else super().render(task) + Text(" left", style="dim")
 
 
 class Stages:
@@ -32,7 +54,8 @@ class Stages:
         start = time.perf_counter()
 
         def update(done: int, total: int) -> None:
-            self._progress.update(task, completed=done, total=total)
+            # A full bar is taken to be finished and its clock stops; what comes after its last part counts, too.
+            self._progress.update(task, completed=min(done, NEARLY * total), total=total)
 
         yield update
         self.seconds[title] = time.perf_counter() - start
@@ -57,8 +80,7 @@ def stages(console: Console | None = None) -> Iterator[Stages]:
         TextColumn("{task.description}"),
         BarColumn(bar_width=28),
         TimeElapsedColumn(),
-        TextColumn("[dim]left"),
-        TimeRemainingColumn(),
+        TimeLeft(),
     )
     with Progress(*columns, console=console or Console(stderr=True)) as progress:
         yield Stages(progress)
