@@ -139,18 +139,16 @@ def turning_components(
     owners: np.ndarray,
     progress: Progress | None = None,
 ) -> Arrays:
-    """ "turners" and "turned": by which components, and how, the columns of changing corrections follow the pose.
+    """By which components ("turners"), and how ("turned"), the columns of changing corrections follow the pose.
 
     Of shares (t, k) of components that belong to bones `owners` (k,), at poses (t, P). By least squares, summed up pose
     by pose: all columns of all poses at once would be large.
     """
     some = np.unique(np.linspace(0, len(poses) - 1, TURNED_AT).astype(int))
-    sizes = np.linalg.norm(shares, axis=0)
-    strongest = {
-        bone: np.sort(own[np.argsort(-sizes[own], kind="stable")[:TURNERS]])
-        for bone in np.unique(owners).tolist()
-        if len(own := np.flatnonzero(owners == bone))
-    }
+    sizes, strongest = np.linalg.norm(shares, axis=0), {}
+    for bone in np.unique(owners).tolist():
+        own = np.flatnonzero(owners == bone)
+        strongest[bone] = np.sort(own[np.argsort(-sizes[own], kind="stable")[:TURNERS]])
     inverses = {bone: np.linalg.pinv(shares[np.ix_(some, own)], KEPT) for bone, own in strongest.items()}
     first = _turning_at(model, poses[0])
     width = first.shape[1] // model.frame_count
