@@ -302,15 +302,16 @@ def as_kept(matrices: np.ndarray) -> np.ndarray:
     return matrices.astype(np.float32).astype(np.float64)
 
 
-def mapped(model, seed=0):
-    """The model with a stiffness map of random components over its features."""
+def mapped(model, seed=0, own=1):
+    """The model with a stiffness map of random components over its features: `own` of poses, springs of the last pose,
+    two learned."""
     rng = np.random.default_rng(seed)
     r = model.mode_count
     columns = np.flatnonzero(model.poses.feature_weights).astype(np.int32)
     groups = np.array(sorted({0, len(columns) // 2, len(columns)}), np.int32)
-    matrices = rng.normal(size=(4, r, r))
+    matrices = rng.normal(size=(own + 3, r, r))
     matrices = matrices + matrices.transpose(0, 2, 1)
-    matrices[0] += 200.0 * np.eye(r)
+    matrices[:own] += 200.0 * np.eye(r)
     matrices = as_kept(matrices)
     known = StiffnessMap(
         columns,
@@ -318,8 +319,9 @@ def mapped(model, seed=0):
         np.full(len(groups) - 1, 0.7),
         0.3 * rng.normal(size=(5, len(columns))),
         0.6,
-        rng.normal(size=(5, 3)),
+        rng.normal(size=(5, 2)),
         matrices,
+        np.array([len(model.poses) - 1], np.int32),
     )
     return replace(model, cubature=replace(model.cubature, stiffness_map=known))
 

@@ -11,8 +11,10 @@ from scipy.sparse import csr_array
 
 from characters_for_tests import SMALL, limb
 from softrig.meshing.boxes import box_tets
+from softrig.models.stiffness_map import contact_share
 from softrig.pipeline.build import Built, build, build_parts
-from softrig.pipeline.stiffness import CONTACT, contact_share, contact_stiffness
+from softrig.pipeline.stiffness import CONTACT, YIELDING_CONTACT, contact_stiffness
+from softrig.pipeline.yielding import YieldingStiffness
 from softrig.poses.materials import PRESETS
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
@@ -63,6 +65,14 @@ def test_springs_of_fixed_contacts_hold_in_all_directions(cache: Path) -> None:
         edge = np.cbrt(np.median(built.flesh.mesh.volumes))
         energies[kind] = CONTACT * edge * PRESETS["fat"].young * np.einsum("cik,cik->k", moved, moved)
         assert not springs[kind][0].any()
+        # They stand in the map by themselves: what is learned knows nothing of them.
+        known, held = model.cubature.stiffness_map, np.array([0.0, 1.0])
+        assert known.touching.tolist() == [1]
+        np.testing.assert_allclose(known.springs(held), YIELDING_CONTACT * springs[kind][1], rtol=1e-6)
+        flesh = YieldingStiffness(model, built.flesh, built.fabric, model.cubature.beyond)
+        learned = model.linear_part(model.poses.parameters[1]) - known.springs(held)
+        exact = flesh.at(model.poses.parameters[1])
+        assert np.linalg.norm(learned - exact) < 0.01 * np.linalg.norm(exact)
     np.testing.assert_allclose(np.diag(springs["fixed"][1]), energies["fixed"], rtol=1e-6)
     assert np.median(np.diag(springs["sliding"][1]) / energies["sliding"]) < 0.8
 

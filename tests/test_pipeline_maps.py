@@ -76,6 +76,9 @@ def test_the_stiffness_map_is_right_at_its_poses_and_definite_far_from_them(buil
     share = model.cubature.beyond
     yielding = YieldingStiffness(model, built.flesh, built.fabric, share)
     neutral = yielding.at(model.poses.parameters[0])
+    # The neutral pose above all, where flesh comes to rest: pose weights, mixed in, would make a tip there.
+    assert model.cubature.stiffness_map.own == 1
+    assert np.linalg.norm(model.linear_part(model.poses.parameters[0]) - neutral) < 6e-4 * np.linalg.norm(neutral)
     for p in model.poses.parameters:
         exact = yielding.at(p)
         assert np.linalg.norm(model.linear_part(p) - exact) < 0.01 * np.linalg.norm(exact)
@@ -101,6 +104,17 @@ def test_a_material_that_stiffens_with_the_pose_is_not_held_back(built: Built) -
     stiffened = YieldingStiffness(model, built.flesh, stiff, 0.2).at(model.poses.parameters[1])
     neutral = YieldingStiffness(model, built.flesh, fabric, 0.2).at(model.poses.parameters[0])
     assert np.median(eigh(stiffened, neutral, eigvals_only=True)) > 2.0 * MOST
+
+
+def test_a_material_of_a_pose_counts_by_pose_weight(cache: Path) -> None:
+    """There the stiffness has the pose weights' tips itself, and the poses' own are mixed."""
+    project = SMALL.changed(material={"poses": {"bend @ 0.80 s": {"young": 9e4}}})
+    model = build(limb(), project, cache=cache, jobs=1)
+    known = model.cubature.stiffness_map
+    assert known is not None
+    assert known.own == len(model.poses)
+    p = 0.5 * (model.poses.parameters[0] + model.poses.parameters[1])
+    np.testing.assert_allclose(model.linear_weights(p)[: known.own], model.positive_weights(p))
 
 
 def test_where_the_rest_yields_the_motion_is_truer_than_that_of_the_modes_alone(cache: Path) -> None:

@@ -100,6 +100,21 @@ def test_maps_of_version_5_keep_the_columns_of_changing_corrections(tmp_path: Pa
     assert not np.allclose(model.inertia_at(p)[:, count:], known.turning, rtol=1e-6)
 
 
+def test_maps_of_version_6_have_springs_in_the_stiffness_of_the_poses(tmp_path: Path) -> None:
+    model = rounded(inertia_mapped(mapped(bar_model(poses=2, regions=2), own=2)))
+    known = model.cubature.stiffness_map
+    assert known is not None
+    learned = np.delete(known.components, known.own, axis=0)
+    old = replace(known, components=learned, touching=np.zeros(0, np.int32))
+    model = replace(model, cubature=replace(model.cubature, stiffness_map=old))
+    save_model(model, tmp_path / "a.softrig")
+    tensors = load_file(tmp_path / "a.softrig")
+    del tensors["stiffness.touching"]
+    save_file(tensors, tmp_path / "old.softrig", METADATA | {"version": "6"})
+    again, p = load_character_model(tmp_path / "old.softrig"), model.poses.parameters[-1]
+    assert np.array_equal(again.linear_part(p), model.linear_part(p))
+
+
 @pytest.mark.parametrize("wrong", [None, np.zeros((3, 1, 9), np.float32), np.zeros((3, 0, 1 << 40), np.float32)])
 def test_a_map_with_half_of_what_turns_is_refused(tmp_path: Path, wrong: np.ndarray | None) -> None:
     save_model(rounded(MODELS["maps"]()), tmp_path / "a.softrig")

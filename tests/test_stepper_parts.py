@@ -144,16 +144,17 @@ def test_surface_is_the_rigs_own_plus_the_embedded_displacement(kind):
         stepper.surface(p, np.empty(expected.shape))
 
 
-@pytest.mark.parametrize("kind", ["regions", "black box"])
-def test_carriers_end_with_the_weights_of_the_stiffness_map(kind):
-    model = mapped(bar_model(**KINDS[kind]))
+@pytest.mark.parametrize(("kind", "own"), [("regions", 1), ("regions", 4), ("black box", 1)])
+def test_carriers_end_with_the_weights_of_the_stiffness_map(kind, own):
+    model = mapped(bar_model(**KINDS[kind]), own=own)
     stepper = Stepper(model)
+    assert model.cubature.stiffness_map.own == own
     for turn in (0.0, 0.4, -0.9):
         p = pose(model.rig, (0.2, 0.3, turn), angle=turn)
-        weights = model.linear_weights(p)
-        np.testing.assert_allclose(stepper.carriers(p)[-4:], weights, rtol=1e-12, atol=1e-14)
-        assert weights[0] == 1.0
-    assert np.abs(model.linear_weights(model.rig.parameters.rest)[1:]).max() > 1e-3
+        weights, positive = model.linear_weights(p), model.positive_weights(p)
+        np.testing.assert_allclose(stepper.carriers(p)[-own - 3 :], weights, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(weights[:own], positive if own > 1 else [1.0])
+    assert np.abs(model.linear_weights(model.rig.parameters.rest)[own + 1 :]).max() > 1e-3
     snapshot = stepper.snapshot()
     stepper.place(stepper.carriers(model.rig.parameters.rest))
     stepper.restore(snapshot)
@@ -222,15 +223,31 @@ def test_an_inertia_map_keeps_its_modes_and_refuses_what_does_not_fit():
         replace(world, inertia_map=known)
 
 
+def test_springs_of_contacts_hold_at_their_pose_and_until_it_is_half_left():
+    model = mapped(bar_model(poses=2))
+    known, last = model.cubature.stiffness_map, model.poses.parameters[1]
+    springs = known.components[1]
+    np.testing.assert_allclose(known.springs(model.positive_weights(last)), springs)
+    assert not known.springs(model.positive_weights(model.poses.parameters[0])).any()
+    # 2 w⁺ − 1 is a half, so a quarter of them holds.
+    np.testing.assert_allclose(known.springs(np.array([0.25, 0.75])), 0.25 * springs)
+    without = np.tensordot(known.kernel(model.pose_features(last)) @ known.coefficients, known.components[2:], axes=1)
+    np.testing.assert_allclose(model.linear_part(last), known.components[0] + springs + without, rtol=1e-6)
+    halfway = np.array([0.45, 0.55])
+    weights = known.weights(model.pose_features(last), halfway)
+    np.testing.assert_allclose(weights[1], 0.01)
+
+
 def test_a_stiffness_map_ends_where_its_samples_end_and_refuses_what_does_not_fit():
     model = mapped(bar_model(**KINDS["bind"]))
     known = model.cubature.stiffness_map
     features = np.zeros(len(model.poses.feature_weights))
     for sign, end in ((-1.0, known.samples.min(axis=0)), (1.0, known.samples.max(axis=0))):
         features[known.columns] = end
-        far = known.weights(np.full_like(features, 1e3 * sign), np.ones(1))
-        np.testing.assert_array_equal(far, known.weights(features, np.ones(1)))
-        assert np.abs(far[1:]).max() > 1e-3
+        positive = np.eye(len(model.poses))[0]
+        far = known.weights(np.full_like(features, 1e3 * sign), positive)
+        np.testing.assert_array_equal(far, known.weights(features, positive))
+        assert np.abs(far[2:]).max() > 1e-3
     fewer = model.with_modes(model.mode_count - 2)
     assert fewer.cubature.stiffness_map.components.shape == (4, fewer.mode_count, fewer.mode_count)
     for wrong, told in (
@@ -243,6 +260,8 @@ def test_a_stiffness_map_ends_where_its_samples_end_and_refuses_what_does_not_fi
             replace(known, **wrong)
     with pytest.raises(InputError, match="features of the stiffness map"):
         replace(model, cubature=replace(model.cubature, stiffness_map=replace(known, columns=known.columns + 1000)))
+    with pytest.raises(InputError, match="poses in contact"):
+        replace(model, cubature=replace(model.cubature, stiffness_map=replace(known, touching=known.touching + 1)))
 
 
 def test_chunks_hold_every_tet_once():

@@ -170,7 +170,8 @@ class MapDrive:
         for places, groups, lengths, samples, low, high, pairs, values in self._tables:
             write_kernel(places, groups, lengths, samples, low, high, pairs, features, values)
         if self._stiffness is not None:
-            write_weights(self._tables[0][-1], self._coefficients[0], w, out[: self._weights])
+            touching = self._stiffness.touching
+            write_weights(self._tables[0][-1], self._coefficients[0], touching, w, out[: self._weights])
         if self._remainders is not None:
             write_shares(self._tables[-1][-1], self._coefficients[-1], self._remainders, w, out[self._weights :])
 

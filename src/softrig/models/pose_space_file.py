@@ -43,11 +43,11 @@ _OPTIONAL = ("colours", "yielding")
 _CUBATURE = ("tets", "weights", "young", "poisson", "stiffness_correction", "inertial_vertices")
 _TURNED = ("turners", "turned")
 _KERNEL = ("columns", "groups", "lengths", "samples")
-_STIFFNESS = (*_KERNEL, "coefficients", "components")
+_STIFFNESS = (*_KERNEL, "coefficients", "components", "touching")
 _INERTIA = (*_KERNEL, "coefficients", "remainders", "owners", "components", "turning", *_TURNED)
 _POSES = ("parameters", "features", "feature_weights")
 _INTEGERS = ("tets", "triangles", "embedding_nodes", "region_of_mode", "gyro_frames", "inertial_vertices", "columns",
-             "groups", "owners", "turners", "starts", "shepard_nodes", "root_sample", "frame_sample",
+             "groups", "owners", "turners", "touching", "starts", "shepard_nodes", "root_sample", "frame_sample",
              "vertices_of_region")  # fmt: skip
 MOST_PAIRS = 1e3
 """Of a kernel's pairs against its single joints."""
@@ -185,6 +185,9 @@ def _map(
         poses = arrays["poses.parameters"].shape[0]
         modes = arrays["region_of_mode"].shape[0]
         found |= {"turners": np.zeros(0, np.int32), "turned": np.zeros((0, modes, 3 * poses))}
+    if kind is StiffnessMap and "touching" not in found:
+        # Files before version 7: springs of contacts were part of the stiffness of the poses.
+        found["touching"] = np.zeros(0, np.int32)
     missing = set(names) - found.keys()
     if missing:
         raise InputError(f"the map '{prefix}' lacks {', '.join(sorted(missing))}")

@@ -31,6 +31,11 @@ class Fabric:
     """(m, e)."""
     damping_ratio: float
 
+    @property
+    def is_same_at_all_poses(self) -> bool:
+        """Whether no pose has a material of its own."""
+        return not (np.ptp(self.young, axis=0).any() or np.ptp(self.poisson, axis=0).any())
+
 
 def make_fabric(
     character: Character, flesh: Flesh, posing: Posing, project: Project, *, folder: Path | None = None

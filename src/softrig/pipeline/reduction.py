@@ -186,8 +186,8 @@ def between_poses_errors(
 ) -> CubatureErrors:
     """Errors of the cubature at any pose p (P,), with interpolated shapes, weights and materials, on unseen samples.
 
-    `own`: p is a pose of the model, at which its linear part is exact but for the springs of contacts. Those are meant
-    and no error, so there the linear part is taken to be right.
+    `own`: p is a pose of the model, and its linear part is taken to be right there. Springs of contacts are meant and
+    no error: a map is measured without them.
     """
     w = model.positive_weights(p)
     exact = mixed_elasticity(model, flesh, fabric, p, scales=model.mode_scales(p))
@@ -197,7 +197,10 @@ def between_poses_errors(
     linear = None
     if model.cubature.beyond != 1.0:
         linear = YieldingStiffness(model, flesh, fabric, model.cubature.beyond).at(p) * scale[:, None] * scale
-    correction = model.linear_part(p) * scale[:, None] * scale
+    flesh_alone = model.linear_part(p)
+    if model.cubature.stiffness_map is not None:
+        flesh_alone -= model.cubature.stiffness_map.springs(w)
+    correction = flesh_alone * scale[:, None] * scale
     if own:
         correction = exact.rest_stiffness if linear is None else linear
     if own or model.cubature.stiffness_map is not None:
@@ -233,7 +236,7 @@ def clip_force_errors(
         model.cubature.weights,
         model.cubature.linear_parts,
         model.cubature.beyond,
-        *([] if known is None else [known.coefficients, known.samples, known.pairs]),
+        *([] if known is None else [known.coefficients, known.samples, known.pairs, known.touching]),
         flesh.mesh.vertices,
         posing.positions,
         fabric.young,

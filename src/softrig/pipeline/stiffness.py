@@ -35,11 +35,10 @@ aside), with 60 by 2.4, with 100 by 1.7. Its unseen walk is so by 11.3, with 60 
 unseen beat by 11.7, 12.0 and 13.4: what counts least is learned worst. Twenty cost a step 10 µs, the model 0.4 MB."""
 KEPT = 1e-4
 """Components that hold less than this share of the variance are left out."""
-RIDGE = 3e-4
-"""Of the kernel's diagonal: how far samples may be missed. A beating gorilla that saw a walk and a jump errs by 19.4,
-17.8 and 39 % at 1e-3, 1e-4 and 1e-5; one jumping that saw the others by 16.2, 16.9 and 19.5. The model's own poses are
-missed too, by up to 3 % where they are in contact: met exactly, by a smaller ridge there or by a remainder mixed in by
-pose weight, they cost more elsewhere (beat 30 %; forces between the poses 8 % off instead of 3)."""
+RIDGE = 1e-4
+"""Of the kernel's diagonal: how far samples may be missed, the model's own poses too. A beating gorilla that saw a walk
+and a jump errs by 12.3, 11.6, 11.9 and 12.5 % at 3e-4, 1e-4, 3e-5 and 1e-5, one jumping that saw the others by 13.9 to
+14.0 at all of them."""
 SOUND = 0.5
 """Regressed stiffness must stay above this share of the true one in its softest direction: flesh that is far too soft
 flies off. Where bases far apart are mixed in the world, a percent of a stiff mode is more than all of a soft one."""
@@ -48,9 +47,8 @@ STEADY = 0.4
 flies off at γ = 0.6, where it is 0.26, and has 0.3 at 0.1 and 0.6 at 0.03; one of fat (3,000 tets) at γ = 0.8 is steady
 with 0.6."""
 STIFF = 4.0
-"""And below so many times the true one in its stiffest: there it hardly moves, whichever it is. Springs of contacts,
-mixed in by pose weight where they should not hold yet, make a gorilla up to 1.8 times as stiff somewhere; without the
-map its forces would be 45 % off between the poses."""
+"""And below so many times the true one in its stiffest: there it hardly moves, whichever it is, and without the map a
+gorilla's forces would be 45 % off between the poses."""
 
 
 def with_stiffness_map(
@@ -87,6 +85,7 @@ def with_stiffness_map(
         share = _steady(share, model, flesh, posing, fabric, cache)
     progress = part_of(progress, 1, 2)
     poses, groups, lengths = samples.poses, samples.groups, samples.lengths
+    mixed = len(model.shapes) > 1 or not fabric.is_same_at_all_poses
     key = content_hash(
         poses,
         model.shapes,
@@ -95,21 +94,18 @@ def with_stiffness_map(
         fabric.law,
         flesh.mesh.vertices,
         posing.positions,
-        contact,
         lengths,
-        ["beyond the poses' own, with ranges", PAIRS, COMPONENTS, KEPT, RIDGE],
+        ["beyond the poses' own, with ranges", mixed, PAIRS, COMPONENTS, KEPT, RIDGE],
         model.interpolation,
-        [share, MOST, YIELDING_CONTACT] if yields else [],
+        [share, MOST] if yields else [],
     )
 
     def make() -> Arrays:
         stiffness = _stiffness_at(_Task(model, flesh, fabric, share if yields else None, poses), jobs, progress)
-        positive = np.stack([model.positive_weights(p) for p in poses])
-        springs = YIELDING_CONTACT * contact if yields else contact
-        stiffness += np.tensordot(np.stack([contact_share(w) for w in positive]), springs, axes=1)
-        coefficients, components = fitted_map(stiffness, positive, samples.features, groups, lengths)
+        mixture = np.stack([model.positive_weights(p) for p in poses]) if mixed else np.ones((len(poses), 1))
+        coefficients, components = fitted_map(stiffness, mixture, samples.features, groups, lengths)
         kernel = pose_kernel(samples.features, samples.features, groups, lengths)
-        regressed = np.tensordot(np.concatenate([positive, kernel @ coefficients], axis=1), components, axes=1)
+        regressed = np.tensordot(np.concatenate([mixture, kernel @ coefficients], axis=1), components, axes=1)
         return {
             "range": stiffness_range(regressed[: samples.usual], stiffness[: samples.usual]),
             "alone": stiffness_range(regressed[samples.usual :], stiffness[samples.usual :]),
@@ -123,6 +119,9 @@ def with_stiffness_map(
     model.notes["stiffness map"] = {"softest": softest, "stiffest": stiffest, "kept": kept}
     if not kept:
         return model
+    touching = np.flatnonzero(contact.any(axis=(1, 2)))
+    springs = (YIELDING_CONTACT if yields else 1.0) * contact[touching]
+    own, learned = np.split(found["components"], [len(model.poses) if mixed else 1])
     known = StiffnessMap(
         samples.columns,
         groups,
@@ -130,7 +129,8 @@ def with_stiffness_map(
         samples.features,
         PAIRS,
         found["coefficients"],
-        found["components"].astype(np.float64),
+        np.concatenate([own, springs.astype(np.float32), learned]).astype(np.float64),
+        touching.astype(np.int32),
     )
     cubature = replace(model.cubature, stiffness_map=known)
     if not yields:
@@ -213,11 +213,6 @@ def contact_stiffness(flesh: Flesh, fabric: Fabric, shapes: Shapes, rotations: n
     return np.stack(found)
 
 
-def contact_share(weights: np.ndarray) -> np.ndarray:
-    """(m,) how much the contacts of each pose hold at pose weights w⁺ (m,): nothing until the pose is halfway there."""
-    return np.maximum(2.0 * weights - 1.0, 0.0) ** 2
-
-
 @dataclass(frozen=True, eq=False)
 class _Task:
     model: PoseSpaceModel
@@ -262,16 +257,16 @@ def stiffness_range(regressed: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 
 def fitted_map(
-    stiffness: np.ndarray, positive: np.ndarray, features: np.ndarray, groups: np.ndarray, lengths: np.ndarray
+    stiffness: np.ndarray, mixture: np.ndarray, features: np.ndarray, groups: np.ndarray, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients (t, k) and components (m + k, r, r) for K̃ (t, r, r) at features (t, f), those of m poses first.
+    """Coefficients (t, k) and components (o + k, r, r) for K̃ (t, r, r) at features (t, f), those of o poses first.
 
-    The differences from the poses' own, mixed by w⁺ `positive` (t, m), are compressed to their principal components,
+    The differences from the poses' own, mixed by `mixture` (t, o), are compressed to their principal components,
     measured against the first, so that soft modes count as much as stiff ones.
     """
-    own = stiffness[: positive.shape[1]]
+    own = stiffness[: mixture.shape[1]]
     factor = cholesky(own[0], lower=True)
-    differences = stiffness - np.tensordot(positive, own, axes=1)
+    differences = stiffness - np.tensordot(mixture, own, axes=1)
     seen = solve_triangular(factor, differences.transpose(1, 0, 2).reshape(len(factor), -1), lower=True)
     seen = seen.reshape(len(factor), len(stiffness), -1).transpose(1, 2, 0)
     seen = solve_triangular(factor, seen.transpose(1, 0, 2).reshape(len(factor), -1), lower=True)
