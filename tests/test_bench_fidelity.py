@@ -19,6 +19,7 @@ from softrig.characters import built_in
 from softrig.dynamics import Rayleigh
 from softrig.errors import InputError, SolverError
 from softrig.machine import this_machine
+from softrig.numerics.rotations import quaternion_matrices, quaternions_from_vectors
 from softrig.pipeline.telling import COSTS as BUILD_COSTS
 from softrig.project import Project
 
@@ -34,6 +35,23 @@ def test_the_best_that_shapes_can_do():
     left = np.linalg.lstsq(rows, (root * beyond[0]).ravel(), rcond=None)[1]
     expected = np.sqrt(left[0] / ((root * beyond[0]) ** 2).sum())
     assert fidelity.span_error(beyond, shapes, mass) == pytest.approx(expected)
+
+
+def test_how_far_tets_turn():
+    random = np.random.default_rng(3)
+    rest, tets = random.standard_normal((8, 3)), np.array([[0, 1, 2, 3], [4, 5, 6, 7]])
+    turn = quaternion_matrices(quaternions_from_vectors(np.array([0.3, -0.4, 1.2])))
+    moved = rest.copy()
+    moved[:4] = rest[:4] @ turn.T + 0.7
+    np.testing.assert_allclose(fidelity.turned_by(tets, rest, moved), [1.3, 0.0], atol=1e-6)
+    # Stretching is no turn.
+    np.testing.assert_allclose(fidelity.turned_by(tets, rest, rest * [1.0, 2.0, 0.5]), 0.0, atol=1e-6)
+
+
+def test_a_case_may_be_called_otherwise():
+    names = [case.what for case in fidelity.OTHERS]
+    assert len(set(names)) == len(names)
+    assert "x eight times as firm without 'shake'" in names
 
 
 def test_no_coarse_mesh_says_why_and_loses_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,6 +116,7 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
     for row in by_name.values():
         assert 0.0 < row.ours < 100.0
         assert {"peak, of the true one", "frequency, % off", "volume drift, %"} <= set(row.also)
+        assert 1.0 < row.also["flesh turns, °"] < 60.0
         # The clip itself puts the forearm into the upper arm; flesh that moves changes that by little.
         assert abs(row.also["overlap added, ml"]) < row.also["true overlap, ml"]
     assert 0.0 < by_name["ours"].also["best of these shapes, %"] < by_name["ours"].ours
