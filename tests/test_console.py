@@ -37,6 +37,18 @@ def test_time_left_is_told_while_a_stage_runs() -> None:
     assert " left" in output.getvalue()
 
 
+def test_a_stage_with_nothing_to_do_says_that_it_was_kept() -> None:
+    output = io.StringIO()
+    with stages(Console(file=output, width=100)) as shown:
+        with shown.stage("Filling") as update:
+            update(0, 0)
+        with shown.stage("Bending") as update:
+            update(1, 1)
+    filling, bending = output.getvalue().splitlines()
+    assert filling.startswith("✓ Filling (kept from before) ")
+    assert "kept" not in bending
+
+
 @pytest.mark.parametrize("parts", [[], [(0, 4)], [(1, 4)]])
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_stage_that_fails_is_shown_as_failed(parts: list[tuple[int, int]], terminal: bool) -> None:

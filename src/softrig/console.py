@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 Update = Callable[[int, int], None]
-"""Tells how much of how much is done."""
+"""Tells how much of how much is done; (0, 0): there was nothing to do, all is kept from before."""
 
 
 NEARLY = 0.999
@@ -69,6 +69,9 @@ class Stages:
         start = time.perf_counter()
 
         def update(done: int, total: int) -> None:
+            if total == 0:
+                self._progress.update(task, description=f"{title} [dim](kept from before)")
+                return
             # A full bar is taken to be finished and its clock stops; what comes after its last part counts, too.
             self._progress.update(task, completed=min(done, NEARLY * total), total=total)
 
