@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -201,8 +202,8 @@ class SimulationSettings(_Settings):
 class Project(_Settings):
     """All decisions about one character."""
 
-    scale: Positive = 1.0
-    """Metres per unit of the character file."""
+    scale: Positive | None = None
+    """Metres per unit of the character file. Default: 1, if that makes it as large as a living thing."""
     seed: Annotated[int, Field(ge=0)] = 0
     parts: dict[str, Literal["soft", "rigid", "follows"]] = {}
     mesh: MeshSettings = MeshSettings()
@@ -211,6 +212,11 @@ class Project(_Settings):
     basis: BasisSettings = BasisSettings()
     cubature: CubatureSettings = CubatureSettings()
     simulation: SimulationSettings = SimulationSettings()
+
+    @property
+    def metres_per_unit(self) -> float:
+        """Of the character file: `scale`, 1 where nothing is said."""
+        return 1.0 if self.scale is None else self.scale
 
     def changed(self, **tables: dict[str, Any]) -> Project:
         """The same decisions with some settings of some tables changed: `changed(basis={"modes": 50})`."""
@@ -234,6 +240,12 @@ def paper_recipe(project: Project | None = None) -> Project:
         cubature={"stiffness_correction": False, "method": "htp"},
         simulation={"method": "backward-euler", "rate": 90.0},
     )
+
+
+def noted_scale(notes: Mapping[str, Any]) -> float:
+    """Metres per unit of the file that a model was built from, by the model's notes."""
+    scale = notes.get("project", {}).get("scale")
+    return 1.0 if scale is None else float(scale)
 
 
 def load_project(path: str | Path) -> Project:
