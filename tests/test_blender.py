@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import textwrap
 import time
@@ -177,6 +178,14 @@ class TestFiles:
         np.testing.assert_array_equal(found.rest_positions, wanted.rest_positions)
         assert (found.name, found.source) == ("hero", hero)
         assert [clip.name for clip in found.clips] == [clip.name for clip in wanted.clips]
+
+    def test_a_scale_is_proposed_on_top_of_the_files_own_unit(self, fake, hero, bar):
+        fake(f"""
+            shutil.copy({str(bar)!r}, request["output"])
+            answer(version="5", metres_per_unit=100.0)
+        """)
+        with pytest.warns(Notice, match=rf"^{re.escape(str(hero))}: .* corner to corner.*--scale 0\.01 "):
+            load_character(hero)
 
     @pytest.mark.parametrize(
         ("lines", "told"),

@@ -183,11 +183,15 @@ def test_scale_multiplies_every_length_and_nothing_else(tmp_path):
 @pytest.mark.parametrize(("unit", "proposed"), [(100.0, "0.01"), (0.01, "100")])
 def test_an_implausible_size_proposes_a_scale(tmp_path, unit, proposed):
     path = plain_tetrahedron(scale=[unit] * 3).save(tmp_path / "a.glb")
-    with pytest.warns(
-        Notice, match=rf"a\.glb: .* m from corner to corner.*--scale {proposed}, in Python scale={proposed}$"
-    ):
-        load_gltf(path)
-    load_gltf(path, scale=float(proposed))
+    told = rf"a\.glb: .* m from corner to corner.*build it with --scale {proposed} .* in Python scale={proposed}\)$"
+    with pytest.warns(Notice, match=told):
+        load_character(path)
+    load_character(path, scale=float(proposed))
+
+
+def test_vertices_at_one_place_are_told_of(tmp_path):
+    with pytest.warns(Notice, match="all vertices are at one place"):
+        load_character(plain_tetrahedron(scale=[0.0] * 3).save(tmp_path / "a.glb"))
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf])

@@ -6,6 +6,7 @@ import json
 import struct
 import warnings
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from softrig import bodies
 from softrig.errors import EmptyMeshError, IndexRangeError, InputError, NotFiniteError, Notice
 from softrig.meshing.embedding import embed_points
 from softrig.meshing.lattice import LatticeMesh, tet_mesh
+from softrig.meshing.notices import tell_quality
 from softrig.meshing.quality import dihedral_angles, tet_volumes
-from softrig.meshing.repair import hinge_count, mend
+from softrig.meshing.repair import Mended, hinge_count, mend
 from softrig.meshing.soup_tree import build_tree, nearest_points, winding_numbers
 from soups_for_tests import box, divergence_volume, joined, moved, sheet, sphere, torus, turned
 
@@ -271,10 +273,41 @@ def test_fused_fingers_are_said_with_their_place():
 def test_thin_parts_are_said_with_their_place():
     soup = joined(box((1.0, 1.0, 1.0)), box((1.0, 0.1, 0.1), low=(0.95, 0.45, 0.45)))
     lattice, notices = meshed(soup, 6000)
-    assert any("under two cells thick" in text for text in notices)
+    (told,) = [text for text in notices if "of the surface is under two cells thick, at 1 place: (" in text]
+    assert told.endswith("; more tets ([mesh] tets in the project file, or --tets) help")
     assert len(lattice.quality.thin_places) == 1
     assert lattice.quality.thin_places[0] == pytest.approx([1.5, 0.5, 0.5], abs=0.15)
     assert 0.02 < lattice.quality.thin_share < 0.1
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_every_notice_of_the_mesh_says_what_helps(count):
+    lattice, _ = meshed(SHAPES["sphere"], 500)
+    places = np.zeros((count, 3))
+    quality = replace(
+        lattice.quality,
+        parted_vertices=count,
+        removed_tets=count,
+        parts=2,
+        pinched_edges=count,
+        fused_pairs=3,
+        fused_places=places,
+        thin_share=0.5,
+        thin_places=places,
+        thin_bones=np.arange(count),
+    )
+    mended = Mended(lattice.mesh.vertices, np.zeros((4, 4), int), count, count, np.array([0, 0, 0, 1]), count)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", Notice)
+        tell_quality(quality, 5 * quality.tets, mended, ["hip", "tail"])
+    told = [str(entry.message) for entry in caught]
+    assert len(told) == 7
+    assert all("([mesh] tets in the project file, or --tets)" in text for text in told)
+    words = " ".join(told)
+    one = ("1 vertex doubled", "1 tet removed", "1 edge is shared", "at 1 place:")
+    several = ("2 vertices doubled", "2 tets removed", "2 edges are shared", "at 2 places:")
+    assert [part in words for part in one] == [count == 1] * 4
+    assert [part in words for part in several] == [count == 2] * 4
 
 
 def test_a_thick_body_draws_no_notice():
@@ -317,7 +350,7 @@ def test_a_thin_bone_is_named():
     bones = np.array([[[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]], [[1.2, 0.0, 0.0], [2.4, 0.0, 0.0]]])
     lattice, notices = meshed(soup, 3000, bones=bones)
     assert lattice.quality.thin_bones.tolist() == [1]
-    assert any("bones in parts under two cells thick [index 1]" in text for text in notices)
+    assert any("bones in parts under two cells thick" in text and "[index 1]" in text for text in notices)
     _, notices = meshed(soup, 3000, bones=bones, bone_names=["spine", "tail"])
     assert any("bones in parts under two cells thick: 'tail'" in text for text in notices)
     assert not any("index" in text for text in notices if "bones" in text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +29,7 @@ from softrig.pipeline.regions import make_regions
 from softrig.pipeline.rehearsal import violent_parts
 from softrig.pipeline.remainder import SHARES
 from softrig.pipeline.shapes import rehearsed_modes
+from softrig.pipeline.telling import Stage, Update
 from softrig.project import Project
 from softrig.rig.character import Character, Part
 from softrig.rig.clip import Clip
@@ -207,15 +210,33 @@ def test_the_file_simulates_alone(built: Built, tmp_path: Path) -> None:
     assert (calm.method, calm.model.mode_count) == ("backward-euler", 5)
 
 
+def kept_stages(told: list[tuple[str, int, int]]) -> list[str]:
+    return [title for title, _, total in told if total == 0]
+
+
+def telling(told: list[tuple[str, int, int]]) -> Stage:
+    """Opens stages whose progress is written down, with their titles."""
+
+    @contextmanager
+    def stage(title: str) -> Iterator[Update]:
+        yield lambda done, total: told.append((title, done, total))
+
+    return stage
+
+
 def test_a_second_build_reuses_every_stage_and_is_the_same(built: Built, cache: Path) -> None:
-    again = build(limb(), SMALL, cache=cache, jobs=1)
+    told: list[tuple[str, int, int]] = []
+    again = build(limb(), SMALL, cache=cache, jobs=1, stage=telling(told))
     assert again.notes["stages"]["made"] == []
+    assert kept_stages(told) == ["Filling with tets", "Fitting the poses", "Finding shapes", "Reducing forces"]
     assert np.array_equal(again.shapes, built.model.shapes)
     assert np.array_equal(again.cubature.weights, built.model.cubature.weights)
 
 
 def test_a_change_redoes_only_what_it_must(cache: Path, built: Built) -> None:
-    changed = build(limb(), SMALL.changed(cubature={"count": 20}), cache=cache, jobs=1)
+    told: list[tuple[str, int, int]] = []
+    changed = build(limb(), SMALL.changed(cubature={"count": 20}), cache=cache, jobs=1, stage=telling(told))
+    assert kept_stages(told) == ["Filling with tets", "Fitting the poses", "Finding shapes"]
     assert set(changed.notes["stages"]["made"]) == {"cubature", "steady", "between"}  # and what hangs on the tets
     assert len(changed.cubature.tets) <= 20
 

@@ -19,6 +19,8 @@ from softrig.io.characters import load_character
 from softrig.io.glb_writer import write_character_glb
 from softrig.models.file import load_character_model, save_model
 from softrig.pipeline.baking import model_simulation
+from softrig.pipeline.sources import model_character
+from softrig.project import load_project, save_project
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")
 
@@ -213,6 +215,48 @@ def test_a_bake_into_a_file_that_cannot_be_written_is_refused(folder: Path, tmp_
     for name in ("plain", "walk.v2", "take-1.5", "made.fbx"):
         run("bake", model, "bend", "-o", str(tmp_path / name), "--format", ".npz", "--fps", "10")
         assert [path.name for path in (tmp_path / name).iterdir()] == ["bend.npz"]
+
+
+@pytest.mark.parametrize(("unit", "proposed"), [(100.0, "0.01"), (0.01, "100")])
+@pytest.mark.parametrize("command", ["build", "mesh", "compare"])
+def test_an_unlikely_size_is_refused_unless_a_scale_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, unit: float, proposed: str
+) -> None:
+    hero = tmp_path / "hero.glb"
+    write_character_glb(limb(scale=unit), hero)
+    words = [command, str(hero), *(["bend"] if command == "compare" else [])]
+
+    def go_on(*_: object, **__: object) -> None:
+        raise SoftrigError("on it goes")
+
+    for place in ("pipeline.build.build", "volume.character_volume", "bench.fidelity.compare_clip"):
+        monkeypatch.setattr(f"softrig.{place}", go_on)
+    told = rf"m from corner to corner.*--scale {proposed}, or write scale = {proposed} at the top.*--scale 1$"
+    with pytest.raises(InputError, match=told):
+        run(*words)
+    for scale in (proposed, "1", "0.5"):
+        with pytest.raises(SoftrigError, match="on it goes"):
+            run(*words, "--scale", scale)
+    project = tmp_path / "hero.toml"
+    for line in (f"scale = {proposed}", "scale = 1"):
+        project.write_text(line, encoding="utf-8")
+        with pytest.raises(SoftrigError, match="on it goes"):
+            run(*words)
+        save_project(load_project(project), project)
+        assert project.read_text(encoding="utf-8").startswith("scale = "), "an explicit 1 is no default"
+    project.write_text("[mesh]\ntets = 700", encoding="utf-8")
+    with pytest.raises(InputError, match="corner to corner"):
+        run(*words)
+
+
+def test_what_a_bake_says_of_the_size_can_be_typed(folder: Path, tmp_path: Path) -> None:
+    """The size is the model's, decided by its build: bake only tells, and has no scale."""
+    write_character_glb(limb(scale=100.0), tmp_path / "hero.glb")
+    model = load_character_model(folder / "hero.softrig")
+    with pytest.warns(
+        Notice, match=r"corner to corner.* build it with --scale 0\.01 \(in the project file scale = 0\.01"
+    ):
+        model_character(model, tmp_path / "hero.softrig", None, tmp_path)
 
 
 def test_a_changed_character_is_noticed(folder: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     Progress,
@@ -21,19 +21,34 @@ from rich.progress import (
 from rich.text import Text
 
 Update = Callable[[int, int], None]
-"""Tells how much of how much is done."""
+"""Tells how much of how much is done; (0, 0): there was nothing to do, all is kept from before."""
 
 
 NEARLY = 0.999
 """Share of a bar up to which it is filled before its stage is over."""
 
 
+class Mark(SpinnerColumn):
+    """A spinner while a stage runs; then whether it was finished."""
+
+    def __init__(self) -> None:
+        super().__init__(finished_text="[green]✓")
+
+    def render(self, task: Task) -> RenderableType:
+        """As "⠋", "✓" or "✗"."""
+        return Text("✗", style="red") if task.fields.get("failed") else super().render(task)
+
+
 class TimeLeft(TimeRemainingColumn):
     """How long a stage will still take; nothing once it is over."""
 
+    def __call__(self, task: Task) -> RenderableType:
+        """Unlike other columns, never what it was a moment ago once the stage is over."""
+        return Text("") if task.finished or task.fields.get("failed") else super().__call__(task)
+
     def render(self, task: Task) -> Text:
         """As "0:00:12 left"."""
-        return Text("") if task.finished else super().render(task) + Text(" left", style="dim")
+        return super().render(task) + Text(" left", style="dim")
 
 
 class Stages:
@@ -54,16 +69,24 @@ class Stages:
         start = time.perf_counter()
 
         def update(done: int, total: int) -> None:
+            if total == 0:
+                self._progress.update(task, description=f"{title} [dim](kept from before)")
+                return
             # A full bar is taken to be finished and its clock stops; what comes after its last part counts, too.
             self._progress.update(task, completed=min(done, NEARLY * total), total=total)
 
-        yield update
+        try:
+            yield update
+        except BaseException:
+            self._progress.stop_task(task)
+            # Without a total the bar would look as if it were still at work.
+            self._progress.update(task, total=self._total(task), failed=True)
+            raise
         self.seconds[title] = time.perf_counter() - start
-        self._finish(task)
+        self._progress.update(task, completed=self._total(task), total=self._total(task))
 
-    def _finish(self, task: TaskID) -> None:
-        total = self._progress.tasks[self._progress.task_ids.index(task)].total or 1
-        self._progress.update(task, completed=total, total=total)
+    def _total(self, task: TaskID) -> float:
+        return self._progress.tasks[self._progress.task_ids.index(task)].total or 1.0
 
 
 def duration(seconds: float) -> str:
@@ -76,7 +99,7 @@ def duration(seconds: float) -> str:
 def stages(console: Console | None = None) -> Iterator[Stages]:
     """Show stages on the terminal (on standard error, so that output can be piped)."""
     columns = (
-        SpinnerColumn(finished_text="[green]✓"),
+        Mark(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=28),
         TimeElapsedColumn(),

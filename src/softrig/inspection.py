@@ -14,12 +14,12 @@ import numpy as np
 from softrig.bodies.closedness import Closedness, closedness
 from softrig.errors import InputError
 from softrig.io.characters import LOADERS, load_character
-from softrig.io.gltf import likelier_scale
+from softrig.io.sizes import likelier_scale
 from softrig.models.file import load_model
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.models.pose_space_file import tensors_of
 from softrig.models.reduced import ReducedBody
-from softrig.project import MOST_POSES, Project, project_toml
+from softrig.project import MOST_POSES, Project, noted_scale, project_toml
 from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
 
@@ -290,7 +290,7 @@ def _region_rows(model: PoseSpaceModel) -> Table:
 def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
     """What a user should know before trusting the model."""
     problems = []
-    proposed = likelier_scale(model.size, float(model.notes.get("project", {}).get("scale", 1.0)))
+    proposed = likelier_scale(model.size, noted_scale(model.notes))
     if proposed is not None:
         problems.append(
             f"the character is {model.size:.3g} m from corner to corner, and moves like a thing of that size; if its "

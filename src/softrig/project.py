@@ -19,12 +19,14 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
 from softrig.errors import InputError
+from softrig.faults import told_faults, toml_key
 from softrig.files import write_bytes
 
 LARGEST_FILE = 1 << 20
@@ -34,11 +36,9 @@ Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Triple = tuple[float, float, float]
 _NumberOrMap = Discriminator(lambda value: "map" if isinstance(value, str) else "number")
 """Tells the two apart, so that a wrong number is not told off for being no map as well."""
-_Map = Annotated[str, Tag("map")]
+_Map = Annotated[str, Tag("map"), Field(description="the name of a map")]
 Modulus = Annotated[Annotated[Positive, Field(strict=True), Tag("number")] | _Map, _NumberOrMap]
-Ratio = Annotated[
-    Annotated[float, Field(gt=-1.0, lt=0.5, strict=True), Tag("number")] | Annotated[str, Tag("map")], _NumberOrMap
-]
+Ratio = Annotated[Annotated[float, Field(gt=-1.0, lt=0.5, strict=True), Tag("number")] | _Map, _NumberOrMap]
 
 MOST_POSES = 64
 
@@ -201,8 +201,8 @@ class SimulationSettings(_Settings):
 class Project(_Settings):
     """All decisions about one character."""
 
-    scale: Positive = 1.0
-    """Metres per unit of the character file."""
+    scale: Positive | None = None
+    """Metres per unit of the character file. Default: 1, if that makes it as large as a living thing."""
     seed: Annotated[int, Field(ge=0)] = 0
     parts: dict[str, Literal["soft", "rigid", "follows"]] = {}
     mesh: MeshSettings = MeshSettings()
@@ -211,6 +211,11 @@ class Project(_Settings):
     basis: BasisSettings = BasisSettings()
     cubature: CubatureSettings = CubatureSettings()
     simulation: SimulationSettings = SimulationSettings()
+
+    @property
+    def metres_per_unit(self) -> float:
+        """Of the character file: `scale`, 1 where nothing is said."""
+        return 1.0 if self.scale is None else self.scale
 
     def changed(self, **tables: dict[str, Any]) -> Project:
         """The same decisions with some settings of some tables changed: `changed(basis={"modes": 50})`."""
@@ -236,6 +241,12 @@ def paper_recipe(project: Project | None = None) -> Project:
     )
 
 
+def noted_scale(notes: Mapping[str, Any]) -> float:
+    """Metres per unit of the file that a model was built from, by the model's notes."""
+    scale = notes.get("project", {}).get("scale")
+    return 1.0 if scale is None else float(scale)
+
+
 def load_project(path: str | Path) -> Project:
     """Read a project file; what is wrong is named with its place in the file."""
     path = Path(path)
@@ -259,7 +270,9 @@ def project_toml(project: Project) -> str:
     lines = [f"{key} = {_value(value)}" for key, value in content.items() if not isinstance(value, dict)]
     for key, value in content.items():
         if isinstance(value, dict):
-            lines += ["", f"[{_key(key)}]"] + [f"{_key(k)} = {_value(v)}" for k, v in value.items() if v is not None]
+            lines += ["", f"[{toml_key(key)}]"] + [
+                f"{toml_key(k)} = {_value(v)}" for k, v in value.items() if v is not None
+            ]
     return "\n".join(lines).strip() + "\n"
 
 
@@ -267,33 +280,14 @@ def _checked(content: dict[str, Any], where: str) -> Project:
     try:
         return Project.model_validate(content)
     except ValidationError as error:
-        told = "; ".join(f"{_place(fault['loc'])}: {_words(fault)}" for fault in error.errors()[:5])
+        told = told_faults(error.errors(), Project.model_json_schema())
         raise InputError(f"{where}: {told}") from error
-
-
-def _place(location: tuple[int | str, ...]) -> str:
-    """Where in the file. Behind an elastic constant stands the tag of `_NumberOrMap`, which nobody wrote."""
-    parts = [str(part) for part in location]
-    if parts[-2:-1] in (["young"], ["poisson"]) and parts[-1] in ("number", "map"):
-        del parts[-1]
-    return ".".join(parts) or "file"
-
-
-def _words(fault: Any) -> str:
-    if fault["type"] == "extra_forbidden":
-        return "there is no such setting (docs/project.md lists them)"
-    return str(fault["msg"]).replace("Input should", "should").replace("True, False", "true, false")
-
-
-def _key(key: str) -> str:
-    plain = key.replace("_", "").replace("-", "").isalnum() and key.isascii()
-    return key if plain else json.dumps(key, ensure_ascii=False)
 
 
 def _value(value: Any) -> str:
     """A TOML value; JSON's strings, numbers and booleans are TOML's."""
     if isinstance(value, dict):
-        inner = ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items() if item is not None)
+        inner = ", ".join(f"{toml_key(key)} = {_value(item)}" for key, item in value.items() if item is not None)
         return f"{{ {inner} }}"
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         return "[\n" + "".join(f"  {_value(item)},\n" for item in value) + "]"

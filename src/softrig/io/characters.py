@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from softrig.errors import notice
 from softrig.io import blender_files
 from softrig.io.format_error import FileFormatError
 from softrig.io.gltf import load_gltf
+from softrig.io.sizes import size_trouble
 from softrig.rig.character import Character
 
 LOADERS: dict[str, Callable[..., Character]] = {
@@ -27,7 +29,18 @@ def unread_ending(path: str | Path, *others: str) -> FileFormatError:
 
 
 def load_character(path: str | Path, *, scale: float = 1.0) -> Character:
-    """The character in a file, by the loader of its ending; lengths are multiplied by `scale` to be metres."""
+    """The character in a file, by the loader of its ending; lengths are multiplied by `scale` to be metres.
+
+    Draws a `Notice` for a character of implausible size.
+    """
+    character = read_character(path, scale=scale)
+    if trouble := size_trouble(character, scale):
+        notice(f"{path}: {trouble}")
+    return character
+
+
+def read_character(path: str | Path, *, scale: float = 1.0) -> Character:
+    """As `load_character`, of whatever size."""
     ending = Path(path).suffix.lower()
     if ending not in LOADERS:
         raise unread_ending(path)

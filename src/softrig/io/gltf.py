@@ -25,9 +25,6 @@ from softrig.rig.deformers import BlendShapes, RigChain
 from softrig.rig.skeleton import NODE_PARAMETERS, Skeleton
 from softrig.rig.skinning import LinearBlendSkin
 
-SMALLEST, LARGEST = 0.1, 10.0
-"""Metres: a character whose diagonal is outside is probably in another unit."""
-
 _READ = {"KHR_mesh_quantization"}
 # These change materials, textures, lights and metadata, but no vertex.
 _HARMLESS = ("KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_", "KHR_lights_", "KHR_xmp", "VRM")
@@ -68,8 +65,7 @@ class _Bones:
 def load_gltf(path: str | Path, *, scale: float = 1.0) -> Character:
     """The character in a .glb, .vrm or .gltf file; lengths of the file are multiplied by `scale` to be metres.
 
-    Raises `FileFormatError` for a file that is damaged, unsafe or uses an extension that softrig does not read, and
-    draws a `Notice` for a character of implausible size.
+    Raises `FileFormatError` for a file that is damaged, unsafe or uses an extension that softrig does not read.
     """
     source = Path(path)
     if not (np.isfinite(scale) and scale > 0.0):
@@ -127,7 +123,6 @@ def _character(document: GltfDocument, scale: float) -> Character:
         document.path,
         read_corrections(morphed, rig, scale, reader.budget),
     )
-    _check_size(character, scale)
     if len(parts) > 1 and len(parts) * len(positions) > _MOST_GUESSING:
         notice(f"{document.path}: {len(parts)} parts are too many to guess which of them are soft: all are")
         return character
@@ -340,23 +335,3 @@ def _whole_maps(parts: tuple[Part, ...], count: int, budget: MemoryBudget) -> di
         for name, values in part.maps.items():
             maps[name][part.vertices] = values
     return maps
-
-
-def _check_size(character: Character, scale: float) -> None:
-    size = float(np.linalg.norm(np.ptp(character.rest_positions, axis=0)))
-    if not (0.0 < size < np.inf):
-        notice(f"{character.source}: all vertices are at one place, or too far apart to measure")
-        return
-    proposed = likelier_scale(size, scale)
-    if proposed is not None:
-        notice(
-            f"{character.source}: the character is {size:.3g} m from corner to corner; if its unit is not the metre, "
-            f"give a scale, for example --scale {proposed:g}, in Python scale={proposed:g}"
-        )
-
-
-def likelier_scale(size: float, scale: float) -> float | None:
-    """Metres per unit to propose for a character that is `size` metres at `scale`; None where that is plausible."""
-    if SMALLEST <= size <= LARGEST or not 0.0 < size < np.inf:
-        return None
-    return float(scale * 10.0 ** -round(np.log10(size)))

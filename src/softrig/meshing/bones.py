@@ -45,7 +45,12 @@ def fixed_vertices(mesh: VolumeMesh, segments: np.ndarray) -> np.ndarray:
     held[parts[fixed[mesh.elements].any(axis=1)]] = True
     if not held.all():
         first = np.unique(parts, return_index=True)[1]
-        notice(f"{(~held).sum()} of {len(held)} parts have no fixed vertex; first tet of each", first[~held])
+        free = int((~held).sum())
+        notice(
+            f"{free} of {len(held)} parts {'has' if free == 1 else 'have'} no fixed vertex: give each a bone, or let it"
+            " follow the body ([parts] in the project file); first tet of each",
+            first[~held],
+        )
     return fixed
 
 

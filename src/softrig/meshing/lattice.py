@@ -17,6 +17,7 @@ from softrig.meshing.closeness import close_pairs, clusters, thin_samples
 from softrig.meshing.distance_field import SurfaceField
 from softrig.meshing.embedding import TetEmbedding, embed_points
 from softrig.meshing.lattice_body import PHASES, StuffedBody, grown_body, stuff
+from softrig.meshing.notices import tell_quality
 from softrig.meshing.quality import MeshQuality, dihedral_angles, tet_volumes
 from softrig.meshing.repair import Mended, hinge_count, mend, part_count
 from softrig.meshing.spacing import MOST_PASSES, SpacingSearch, first_spacing
@@ -27,14 +28,8 @@ FEWEST_TETS, MOST_TETS = 50, 1 << 20
 REACHES = (0.7, 0.9)
 """b: how far a thin part is grown, in spacings; the second is tried where the first leaves hinges or breaks."""
 
-MOST_NAMES = 8
-"""Bones that a notice calls by name; of more it tells the number."""
-
-TOLERANCE = 0.1
-"""A count further from the target than this draws a notice."""
-
 NEARLY = 0.08
-"""The same before mending, which may take tets away: other lattices are tried beyond it."""
+"""How far from the target a count may be before mending, which may take tets away: other lattices are tried beyond."""
 
 Phase = tuple[float, float, float]
 Progress = Callable[[int, int], None]
@@ -82,12 +77,15 @@ def tet_mesh(
     mesh = VolumeMesh.build(field.metres(mended.vertices), mended.tets.astype(np.int32))
     embedding = embed_points(mesh, np.asarray(vertices, np.float64))
     quality = _quality(field, body, mended, mesh, embedding, segments)
-    _tell(quality, tets, mended, bone_names)
+    tell_quality(quality, tets, mended, bone_names)
     factor = 1.0
     if quality.surface_volume > 0.01 * quality.mesh_volume:
         factor = quality.surface_volume / quality.mesh_volume
     else:
-        notice("the surface encloses next to nothing: the mass is that of the tets around it")
+        notice(
+            "the surface encloses next to nothing: the mass is that of the tets around it; let a sheet of cloth follow"
+            ' the body instead ([parts] in the project file: its name = "follows")'
+        )
     if progress:
         progress(MOST_PASSES, MOST_PASSES)
     return LatticeMesh(mesh, quality, embedding, factor, body.spacing * field.scale)
@@ -221,40 +219,3 @@ def _surface_volume(field: SurfaceField, mended: Mended) -> float:
     points = np.einsum("pk,tkd->tpd", weights, corners[crossed])
     share[crossed] = field.inside(points.reshape(-1, 3)).reshape(-1, len(weights)).mean(axis=1)
     return float(tet_volumes(mended.vertices, mended.tets) @ share)
-
-
-def _tell(quality: MeshQuality, target: int, mended: Mended, bone_names: Sequence[str] = ()) -> None:
-    """Notices about everything a user should know before trusting the mesh."""
-    if abs(quality.tets / target - 1.0) > TOLERANCE:
-        notice(f"{quality.tets} tets instead of {target}: no lattice spacing comes closer on this surface")
-    if quality.parted_vertices or quality.removed_tets:
-        notice(
-            f"parts hung together by a vertex or an edge only: {quality.parted_vertices} vertices doubled,"
-            f" {quality.removed_tets} tets removed"
-        )
-    if quality.parts > 1:
-        sizes = np.bincount(mended.part_of_tet)
-        most = ", ".join(str(n) for n in sizes[:5]) + (", …" if len(sizes) > 5 else "")
-        first = np.unique(mended.part_of_tet, return_index=True)[1][1:]
-        notice(f"{quality.parts} parts share no face ({most} tets); first tet of each smaller part", first)
-    if quality.pinched_edges:
-        notice(f"{quality.pinched_edges} edges are shared by more than two boundary faces")
-    if quality.fused_pairs:
-        places = _listed(quality.fused_places)
-        notice(f"nearly touching parts are one in the mesh at {len(quality.fused_places)} places: {places}")
-    if quality.thin_share > 0.01:
-        share, places = f"{100 * quality.thin_share:.0f} %", _listed(quality.thin_places)
-        notice(f"{share} of the surface is under two cells thick, at {len(quality.thin_places)} places: {places}")
-    if quality.thin_bones.size and len(bone_names) > quality.thin_bones.max():
-        # A joint with several children is several bones of one name.
-        names = list(dict.fromkeys(bone_names[index] for index in quality.thin_bones))
-        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-        told = ", ".join(f"'{name}'" for name in names[:MOST_NAMES])
-        notice(f"bones in parts under two cells thick: {told}{more}")
-    elif quality.thin_bones.size:
-        notice("bones in parts under two cells thick", quality.thin_bones)
-
-
-def _listed(places: np.ndarray, most: int = 4) -> str:
-    shown = ", ".join("(" + ", ".join(f"{x:.3g}" for x in place) + ")" for place in places[:most])
-    return shown + (", …" if len(places) > most else "") + " m"

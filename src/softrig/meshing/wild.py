@@ -23,8 +23,9 @@ from softrig.io.usd import MissingExtraError
 from softrig.meshing.bones import checked_segments
 from softrig.meshing.distance_field import SurfaceField
 from softrig.meshing.embedding import embed_points
-from softrig.meshing.lattice import FEWEST_TETS, MOST_TETS, LatticeMesh, _quality, _tell
+from softrig.meshing.lattice import FEWEST_TETS, MOST_TETS, LatticeMesh, _quality
 from softrig.meshing.lattice_body import StuffedBody
+from softrig.meshing.notices import IF_IT_MATTERS, tell_quality
 from softrig.meshing.quality import tet_volumes
 from softrig.meshing.repair import mend
 from softrig.meshing.spacing import SpacingSearch
@@ -91,7 +92,7 @@ def wild_tet_mesh(
     if edge_length is None:
         found = wild.nearest(tets)
         if abs(len(found.tets) / tets - 1.0) > CLOSE_ENOUGH:
-            notice(f"{len(found.tets)} tets instead of {tets}: fTetWild came no closer")
+            notice(f"{len(found.tets)} tets instead of {tets}: fTetWild came no closer; {IF_IT_MATTERS}")
     else:
         found = wild.run(edge_length / field.scale)
     if progress:
@@ -108,7 +109,7 @@ def _finished(
     embedding = embed_points(mesh, vertices)
     body = StuffedBody(found.places, found.tets, h, sample_surface(field, h))
     quality = _quality(field, body, mended, mesh, embedding, segments)
-    _tell(quality, quality.tets, mended, bone_names)
+    tell_quality(quality, quality.tets, mended, bone_names)
     factor = quality.surface_volume / quality.mesh_volume if quality.surface_volume > 0.0 else 1.0
     return LatticeMesh(mesh, quality, embedding, factor, h * field.scale)
 

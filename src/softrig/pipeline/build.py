@@ -21,7 +21,7 @@ from softrig.pipeline.reduction import clip_force_errors, reduce_forces
 from softrig.pipeline.regions import make_regions
 from softrig.pipeline.rigging import bones_of
 from softrig.pipeline.shapes import Shapes, make_shapes
-from softrig.pipeline.telling import Stage, untold
+from softrig.pipeline.telling import Stage, untold, with_kept
 from softrig.project import Project, paper_recipe
 from softrig.rig.anatomy import bony_joints
 from softrig.rig.character import Character
@@ -89,12 +89,13 @@ def build_parts(
     project = _with_recipe(project or Project(), recipe)
     stage = stage or untold
     stages = StageCache(cache)
+    kept = with_kept(stage, stages)
     character = prepared_character(character, project)
     with workers(jobs, cluster) as count:
         bones = bones_of(character)
-        with stage("Filling with tets") as update:
+        with kept("Filling with tets") as update:
             flesh = make_flesh(character, project, stages, update, folder=folder)
-        with stage("Fitting the poses") as update:
+        with kept("Fitting the poses") as update:
             posing = pose_character(
                 character, flesh, project, stages, bones=bones, folder=folder, jobs=count, progress=update
             )
@@ -103,15 +104,15 @@ def build_parts(
             # Before the shapes, which take longest; only they tell whether anything is rehearsed.
             regions = make_regions(character, flesh, posing, project, stages).names
             _require_regions(character, project, (*regions, *([WHOLE_BODY] if project.basis.rehearsal else [])))
-        with stage("Finding shapes") as update:
+        with kept("Finding shapes") as update:
             shapes = make_shapes(character, flesh, posing, fabric, project, stages, jobs=count, progress=update)
         if strict:
             _require_regions(character, project, shapes.region_names)
-        with stage("Reducing forces") as update:
+        with kept("Reducing forces") as update:
             model = reduce_forces(
                 character, flesh, posing, fabric, shapes, project, stages, jobs=count, progress=update
             )
-        with stage("Looking along the clips"):
+        with stage("Looking along the clips"):  # of this only the last is kept
             model.notes.update(pose_advice(model))
             model.notes["inertia"]["along clips"] = clip_inertia_errors(model)
             between = clip_force_errors(model, flesh, posing, fabric, project, stages)

@@ -204,7 +204,7 @@ def _with_sculpts(
         if pose.sculpt is None:
             continue
         place = 1 + index  # the rest pose is the first
-        positions = project.scale * read_obj(_beside(folder, pose.sculpt))[0].astype(np.float64)
+        positions = project.metres_per_unit * read_obj(_beside(folder, pose.sculpt))[0].astype(np.float64)
         deltas.append(sculpted_correction(rig, parameters[place], positions))  # type: ignore[arg-type]
         titles.append(f"sculpt.{names[place]}")
         corrective.append((f"sculpt.{names[place]}.weight", place))

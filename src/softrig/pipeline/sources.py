@@ -6,20 +6,36 @@ from pathlib import Path
 
 from softrig.characters import CHARACTERS, built_in
 from softrig.errors import InputError
-from softrig.io.characters import load_character
+from softrig.io.characters import load_character, read_character
 from softrig.io.glb_writer import write_character_glb
+from softrig.io.sizes import diagonal, likelier_scale
 from softrig.models.pose_space import PoseSpaceModel
+from softrig.project import noted_scale
 from softrig.rig.character import Character
 
 
-def named_character(name: str | Path, *, scale: float = 1.0) -> Character:
-    """The character in a file, or the built-in one of that name where there is no such file."""
+def named_character(name: str | Path, *, scale: float | None = 1.0) -> Character:
+    """The character in a file, or the built-in one of that name where there is no such file.
+
+    `scale`: metres per unit of the file. None: nobody has said, so it is 1, and a size that is unlikely is refused.
+    """
     path = Path(name)
     if not path.exists() and str(name) in CHARACTERS:
         return built_in(str(name))
     if not path.exists() and not path.suffix:
         raise InputError(f"there is neither a file nor a built-in character called '{name}'")
-    return load_character(path, scale=scale)
+    if scale is not None:
+        return load_character(path, scale=scale)
+    character = read_character(path)
+    size = diagonal(character)
+    proposed = likelier_scale(size, 1.0)
+    if proposed is not None:
+        raise InputError(
+            f"{path}: the character is {size:.3g} m from corner to corner, and would move like a thing of that size; "
+            f"its unit is likely not the metre: give --scale {proposed:g}, or write scale = {proposed:g} at the top of "
+            "the project file. If it is as large as that, --scale 1"
+        )
+    return character
 
 
 def model_character(model: PoseSpaceModel, model_path: Path, given: Path | None, folder: Path) -> Character:
@@ -28,7 +44,7 @@ def model_character(model: PoseSpaceModel, model_path: Path, given: Path | None,
     A built-in character is written as a GLB into `folder`, so that clips can be added to it.
     """
     source = model.notes.get("source", {})
-    scale = float(model.notes.get("project", {}).get("scale", 1.0))
+    scale = noted_scale(model.notes)
     if given is not None:
         return load_character(given, scale=scale)
     if "file" in source:

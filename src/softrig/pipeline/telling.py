@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from softrig.pipeline.cache import StageCache
+
 Update = Callable[[int, int], None]
+"""Tells how much of how much is done; (0, 0): there was nothing to do, all is kept from before."""
 Stage = Callable[[str], AbstractContextManager[Update | None]]
 """Opens a stage by its title and gives what to tell the progress to."""
 
@@ -22,6 +25,20 @@ COSTS = {
 def untold(_title: str) -> AbstractContextManager[Update | None]:
     """Opens a stage of which nobody hears."""
     return nullcontext(None)
+
+
+def with_kept(stage: Stage, cache: StageCache) -> Stage:
+    """Opens stages that tell where all their results were found in `cache`."""
+
+    @contextmanager
+    def opened(title: str) -> Iterator[Update | None]:
+        with stage(title) as update:
+            made, reused = len(cache.made), len(cache.reused)
+            yield update
+            if update is not None and len(cache.made) == made and len(cache.reused) > reused:
+                update(0, 0)
+
+    return opened
 
 
 @contextmanager

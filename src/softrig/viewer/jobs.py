@@ -23,7 +23,7 @@ from softrig.models.pose_space import PoseSpaceModel
 from softrig.pipeline.baking import bake, model_simulation
 from softrig.pipeline.build import build
 from softrig.pipeline.sources import model_character, named_character
-from softrig.project import Project
+from softrig.project import Project, noted_scale
 from softrig.rig.character import Character, Part
 from softrig.rig.parameters import Parameters
 from softrig.simulation import Damping, Simulation
@@ -41,7 +41,7 @@ def build_job(job: Job, teller: Teller) -> dict[str, Any]:
     project = Project.model_validate(job["project"])
     target = Path(job["target"])
     with teller.stage(READING):
-        character = named_character(job["source"], scale=project.scale)
+        character = named_character(job["source"], scale=project.metres_per_unit)
     model = build(
         character,
         project,
@@ -173,7 +173,7 @@ def _with_take(
     """The character from a copy of its file that has the take's poses as an animation, and that clip's name."""
     if character.source is None or character.source.suffix.lower() not in (".glb", ".vrm"):
         raise InputError("a recorded take can be added to a .glb or .vrm; the character is neither: use a point cache")
-    scale = float(model.notes.get("project", {}).get("scale", 1.0))
+    scale = noted_scale(model.notes)
     parameters = model.rig.parameters
     own = poses[:, [parameters.index(name) for name in character.rig.parameters.names]]
     content = with_animation(character.source.read_bytes(), character, take.name, times, own, scale=scale)

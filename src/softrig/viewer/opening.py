@@ -81,7 +81,7 @@ def found(name: str | Path, project: Path | None = None) -> Found:
             raise unread_ending(path, MODEL)
         home = Path(f"{name}.toml") if builtin else path.with_suffix(".toml")
         decided, where = _project(project, None if builtin else home, home)
-        character = named_character(name, scale=decided.scale)
+        character = named_character(name, scale=decided.metres_per_unit)
         return Found(character, str(name), None if builtin else path, decided, where)
     if not path.is_file():
         raise ModelFileError(f"{path}: there is no such file")
@@ -156,7 +156,7 @@ def _model(thing: PoseSpaceModel | Simulation, path: Path | None, decided: Proje
 def _own_character(model: PoseSpaceModel, source: Path, project: Project) -> Character | None:
     """The character that a model was built from, if the file has the same surface still."""
     try:
-        character = named_character(source, scale=project.scale)
+        character = named_character(source, scale=project.metres_per_unit)
     except (SoftrigError, OSError):
         return None
     same = np.array_equal(character.triangles, model.triangles)
@@ -175,7 +175,7 @@ def _painted_character(project: Project, source: Path | str | None) -> Character
     if source is None or all(name is None or name.lower().endswith(MAP_ENDING) for name in names):
         return None
     try:
-        return named_character(source, scale=project.scale)
+        return named_character(source, scale=project.metres_per_unit)
     except (SoftrigError, OSError):
         return None
 
