@@ -13,9 +13,16 @@ from softrig.models.kernels.pose_space_tables import EXTERNAL
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stepper import Stepper
 from softrig.models.tet_motion import tet_carriers
+from softrig.pipeline import inertia_map
 from softrig.pipeline.cache import StageCache
 from softrig.pipeline.inertia import STEP, load_vector
-from softrig.pipeline.inertia_map import exact_blocks, fitted_map, unseen_errors, with_inertia_map
+from softrig.pipeline.inertia_map import (
+    exact_blocks,
+    fitted_map,
+    turning_components,
+    unseen_errors,
+    with_inertia_map,
+)
 from softrig.project import Project, paper_recipe
 
 
@@ -113,6 +120,26 @@ def test_columns_of_changing_corrections_follow_the_pose(built: PoseSpaceModel) 
         followed.append(np.linalg.norm(built.inertia_at(p)[:, count:] - exact) / size)
     assert max(followed) < 0.02
     assert np.mean(followed) < 0.2 * np.mean(kept)
+
+
+def test_what_hardly_turns_is_left_out(plain: PoseSpaceModel, built: PoseSpaceModel, monkeypatch) -> None:
+    """Region by region: what is fainter than a share of the whole costs nothing in a step."""
+    poses, shares, owners = built.poses.parameters, np.eye(3), np.array([0, 1, 1], np.int32)
+    whole = turning_components(plain, poses, shares, owners)
+    assert whole["turners"].size > 0
+    rows = np.linalg.norm(whole["turned"].reshape(-1, 2, 5 * whole["turned"].shape[2]), axis=2)
+    size = float(np.linalg.norm(exact_turning(plain, poses[0])))
+    middle = float(np.sort(rows.ravel())[rows.size // 2])
+    monkeypatch.setattr(inertia_map, "SLIGHT", (1.0 + 1e-6) * middle / size)
+    part = turning_components(plain, poses, shares, owners)
+    kept = {int(turner): matrix for turner, matrix in zip(part["turners"], part["turned"], strict=True)}
+    for turner, matrix, own in zip(whole["turners"].tolist(), whole["turned"], rows, strict=True):
+        found = kept.get(turner, np.zeros_like(matrix))
+        for region, row in enumerate(own):
+            span = slice(5 * region, 5 * region + 5)
+            np.testing.assert_array_equal(found[span], matrix[span] if row > middle else 0.0)
+    monkeypatch.setattr(inertia_map, "SLIGHT", 1e6)
+    assert turning_components(plain, poses, shares, owners)["turners"].size == 0
 
 
 def test_errors_at_unseen_poses_repeat_and_are_smaller(built: PoseSpaceModel, plain: PoseSpaceModel) -> None:
