@@ -104,7 +104,8 @@ def test_command_line_tells_its_version_and_refuses_nonsense(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("lift", [0.0, 1.0, 3.0])
 def test_the_demos_camera_sees_a_jumper_and_its_shadow(lift: float) -> None:
-    body = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 3)) + (0.0, 1.0 + lift, 0.0)
+    body = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 3))
+    body[:, 1] += 1.0 + lift
     camera = whole_camera(body, Ground(0.0))
     half = np.tan(camera.field_of_view / 2) * np.array([GIF_SIZE[0] / GIF_SIZE[1], 1.0])
     for seen in (body, LIGHT.shadow(body)):
