@@ -11,8 +11,8 @@ import typer
 from softrig.commands.shared import tell_model
 
 REMARKS = (
-    "Remarks, not problems: the demo is finished, and coarse so that it is quick. Builds end with what would bring them\n"
-    "nearer to the full body; for a character of your own, hero.glb, such lines go into hero.toml beside it:"
+    "Remarks, not problems: the demo is finished, and coarse so that it is quick. This would bring it nearer to the\n"
+    "full body; for a character of your own, hero.glb, such lines go into hero.toml beside it:"
 )
 
 

@@ -86,7 +86,7 @@ def build_parts(
     `strict`: a stiffness of a region that is not there is refused, as `build` does. Comparisons build the same project
     with other regions, and do not use it.
     """
-    project = _with_recipe(project or Project(), recipe)
+    project = with_recipe(project or Project(), recipe)
     stage = stage or untold
     stages = StageCache(cache)
     character = prepared_character(character, project)
@@ -123,7 +123,8 @@ def build_parts(
     return Built(model, character, flesh, posing, fabric, shapes)
 
 
-def _with_recipe(project: Project, recipe: str | None) -> Project:
+def with_recipe(project: Project, recipe: str | None = None) -> Project:
+    """`project` with all that a recipe decides, by default its own: what a model is built by, and notes."""
     recipe = recipe or project.basis.recipe
     if recipe not in ("load", "paper"):
         raise InputError(f"no recipe called {recipe!r}; there are load and paper")
