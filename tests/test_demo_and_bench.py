@@ -15,11 +15,13 @@ from softrig.bench import BENCHES, run_benches
 from softrig.bench.record import Record, Row, number
 from softrig.cli import app
 from softrig.demo import run_character_demo, run_demo
+from softrig.demo.character import GIF_SIZE, LIGHT, whole_camera
 from softrig.errors import InputError
 from softrig.io.characters import load_character
 from softrig.machine import this_machine, timed
 from softrig.models.file import load_model
 from softrig.project import Project
+from softrig.render import Ground
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +102,17 @@ def test_command_line_tells_its_version_and_refuses_nonsense(tmp_path: Path) -> 
     assert isinstance(result.exception, InputError)
 
 
+@pytest.mark.parametrize("lift", [0.0, 1.0, 3.0])
+def test_the_demos_camera_sees_a_jumper_and_its_shadow(lift: float) -> None:
+    body = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 3))
+    body[:, 1] += 1.0 + lift
+    camera = whole_camera(body, Ground(0.0))
+    half = np.tan(camera.field_of_view / 2) * np.array([GIF_SIZE[0] / GIF_SIZE[1], 1.0])
+    for seen in (body, LIGHT.shadow(body)):
+        x, y, away = camera.axes() @ (seen - camera.eye).T
+        assert (np.abs(np.stack([x, y]) / away) < half[:, None]).all()
+
+
 @pytest.mark.filterwarnings("ignore::softrig.errors.Notice")
 def test_the_character_demo_builds_bakes_and_shows(tmp_path: Path) -> None:
     settings = Project().changed(
@@ -119,6 +132,20 @@ def test_the_character_demo_builds_bakes_and_shows(tmp_path: Path) -> None:
     # The scale stands below the pictures, on white.
     assert (foot[:, :100] == 255).all()
     assert (foot[:, foot.shape[1] // 2] < 255).any()
+    with Image.open(tmp_path / "arm-soft.gif") as animation:
+        frames = []
+        for frame in range(getattr(animation, "n_frames", 1)):
+            animation.seek(frame)
+            frames.append(np.asarray(animation.convert("RGB")))
+    moving = (np.stack(frames) != frames[0]).any(axis=(0, 3))
+    height, width = GIF_SIZE[1], GIF_SIZE[0]
+    assert moving.shape[1] >= 2 * width
+    assert moving.shape[0] > height, "captions stand below the pictures"
+    for left in (0, moving.shape[1] - width):
+        half = moving[:height, left : left + width]
+        assert half.any()
+        rim = [half[0], half[-1], half[:, 0], half[:, -1]]
+        assert not np.concatenate(rim).any(), "no frame has body or shadow cut off"
     page = (tmp_path / "arm-report.html").read_text(encoding="utf-8")
     assert page.index("<img") < page.index("<table")
     assert 1e-3 < demo.largest_offset < 0.2

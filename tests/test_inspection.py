@@ -13,9 +13,17 @@ from pose_models_for_tests import bar_model, mapped
 from softrig.bases.modes import linear_modes
 from softrig.bodies.closedness import closedness
 from softrig.cli import app
+from softrig.commands.shared import remark_lines, tell_model
 from softrig.conversion import GlbOptions, write_motion
 from softrig.forces.polynomial import reduce_body
-from softrig.inspection import inspect_file, inspect_soft_character, readable_endings, soft_facts, soft_problems
+from softrig.inspection import (
+    inspect_file,
+    inspect_soft_character,
+    readable_endings,
+    soft_facts,
+    soft_problems,
+    soft_remarks,
+)
 from softrig.io.characters import load_character
 from softrig.io.glb_writer import write_character_glb
 from softrig.models.file import save_model
@@ -130,7 +138,9 @@ def test_what_is_worth_a_pose_says_what_to_type(tmp_path):
     given = [{"parameters": {"lower.rotation.z": 0.7}, "name": "bent"}]
     clip = replace(bar_model().clips[0], name='clip "one"')
     notes = {"suggested poses": suggested, "project": {"mesh": {"tets": 700}, "poses": {"given": given}}}
-    *_, told = soft_problems(replace(bar_model(), clips=(clip,), notes=notes))
+    model = replace(bar_model(), clips=(clip,), notes=notes)
+    assert soft_problems(model) == ()
+    *_, told = soft_remarks(model)
     lines = told.partition(":\n")[2]
     (tmp_path / "hero.toml").write_text(lines, encoding="utf-8")
     poses = load_project(tmp_path / "hero.toml").poses
@@ -140,8 +150,32 @@ def test_what_is_worth_a_pose_says_what_to_type(tmp_path):
         (None, 'clip "one"', 0.43),
     ]
     assert "tets" not in lines
-    nowhere = soft_problems(replace(bar_model(), notes={"suggested poses": suggested[1:]}))
+    nowhere = soft_remarks(replace(bar_model(), notes={"suggested poses": suggested[1:]}))
     assert not any("project file" in problem for problem in nowhere), "no clip passes there: nothing to type"
+
+
+def test_remarks_do_not_look_like_problems(tmp_path, monkeypatch) -> None:
+    """Neither after a build nor of the file: one begins with "!", the others are a list set in under their title."""
+    suggested = [{"name": "nod @ 0.43 s", "reason": "bases differ"}]
+    clip = replace(bar_model().clips[0], name="nod")
+    errors = {"along clips": {"nod at 0.50 s": 0.32}}
+    notes = {"suggested poses": suggested, "cubature": errors, "basis": {"compliance": {"mean": [0.3, 0.95]}}}
+    model = replace(bar_model(), clips=(clip,), notes=notes)
+    (problem,), (pose, lines, modes) = soft_problems(model), soft_remarks(model)
+    assert "32 % off" in problem
+    assert pose.startswith("worth a pose: nod @ 0.43 s")
+    assert modes.endswith("more modes (basis.modes) help")
+    told: list[str] = []
+    monkeypatch.setattr("typer.echo", lambda text, **_: told.extend(text.splitlines()))
+    tell_model(model, "Remarks, not problems:")
+    assert [line for line in told if line.startswith("!")] == [f"! {problem}"]
+    after = told[told.index("Remarks, not problems:") + 1 :]
+    assert all(line.startswith("  ") for line in after)
+    copied = "\n".join(line for line in after if line.startswith("      "))
+    (tmp_path / "hero.toml").write_text(copied, encoding="utf-8")
+    assert load_project(tmp_path / "hero.toml").poses.given[0].clip == "nod", "set in, they can still be copied"
+    assert inspect_soft_character(model, "x").remarks == (pose, lines, modes)
+    assert remark_lines(()) == []
 
 
 def test_forces_that_are_far_off_are_told_of() -> None:

@@ -25,12 +25,14 @@ from softrig.render import (
     colour_bar,
     diverging,
     label,
+    lightened,
     line_plot,
     luminance,
     render,
     sequential,
     strip,
 )
+from softrig.render.colour import linear
 from softrig.render.normals import corner_normals
 
 SIZE = (160, 120)
@@ -118,6 +120,18 @@ def test_shadow_darkens_the_ground_away_from_the_light(up: tuple[float, float, f
     assert nothing[64, 50] == 0.0
 
 
+@pytest.mark.parametrize("up", [(0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.6, 0.8)])
+def test_shadows_fall_on_the_ground_along_the_light(up: tuple[float, float, float]) -> None:
+    light = Light((0.4, up[1], up[2]))
+    points = np.random.default_rng(0).uniform(-1.0, 1.0, (4, 5, 3))
+    fallen = light.shadow(points, -1.5, up)
+    np.testing.assert_allclose(fallen @ np.asarray(up), -1.5)
+    np.testing.assert_allclose(np.cross(points - fallen, light.direction), 0.0, atol=1e-12)
+    assert ((points - fallen) @ np.asarray(light.direction) > 0.0).all(), "away from the light"
+    with pytest.raises(InputError, match="does not shine down"):
+        Light(-np.asarray(up)).shadow(points, -1.5, up)
+
+
 def test_lit_plane_has_no_acne_and_penumbra_is_gradual() -> None:
     camera = Camera((0.0, 4.0, 8.0), (0.0, 0.0, 0.0))
     floor, triangles = square(30.0, 0.0)
@@ -199,6 +213,16 @@ def test_sequential_map_rises_in_luminance_at_an_even_pace() -> None:
     assert light[0] < 0.05
     assert light[-1] > 0.7
     assert np.array_equal(sequential(np.array([2.0, 9.0]), low=3.0, high=4.0), sequential(np.array([3.0, 4.0])))
+
+
+def test_lightened_colours_keep_their_proportions_and_order() -> None:
+    dark, brown = np.array([0.01, 0.01, 0.01]), np.array([0.08, 0.04, 0.02])
+    for colour in (dark, brown):
+        np.testing.assert_allclose(luminance(lightened(colour, 0.5)), luminance(lightened(colour, 1.0)) ** 0.5)
+        light = linear(lightened(colour, 0.5))
+        np.testing.assert_allclose(light / light[0], colour / colour[0])
+    np.testing.assert_allclose(lightened(np.ones((2, 3)), 0.5), 1.0)
+    assert (lightened(np.zeros(3), 0.5) == 0.0).all()
 
 
 def test_diverging_map_peaks_in_the_middle() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,9 @@ from softrig.io.characters import load_character
 from softrig.io.glb_writer import write_character_glb
 from softrig.models.file import load_character_model, save_model
 from softrig.pipeline.baking import model_simulation
+from softrig.pipeline.drift import differing_settings
 from softrig.pipeline.sources import model_character
-from softrig.project import load_project, save_project
+from softrig.project import load_project, paper_recipe, save_project
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")
 
@@ -137,6 +139,9 @@ def test_compare_states_errors_against_the_full_body(folder: Path, tmp_path: Pat
     assert "hero, 'bend'" in words
     assert re.search(r"The flesh is [\d.]+ % of its motion off the full simulation; its 16 modes could", words)
     assert "frequency, % off" in words, "figures stand whole in 80 columns"
+    assert (
+        words.count("flesh that can do nothing but its modes is too stiff (it locks), and in ours the rest yields") == 1
+    )
     rows = {row["what"]: row for row in json.loads((tmp_path / "compare.json").read_text())["rows"]}
     assert list(rows) == ["ours", "ours, forces of every tet", "the same modes alone, exact forces"]
     assert 0.0 < rows["ours"]["ours"] < 30.0
@@ -268,6 +273,68 @@ def test_a_changed_character_is_noticed(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "hero.glb").unlink()
     with pytest.raises(InputError, match="--character"):
         run("bake", str(tmp_path / "hero.softrig"), "-o", str(tmp_path / "out"))
+
+
+@pytest.fixture
+def moved(folder: Path, tmp_path: Path) -> Path:
+    """The character, its project and its model in a folder of their own."""
+    for name in ("hero.glb", "hero.toml", "hero.softrig"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    return tmp_path
+
+
+def bake_notices(model: Path) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run("bake", str(model), "bend", "-o", str(model.parent / "bend.npz"), "--fps", "10")
+    return [str(one.message) for one in caught if issubclass(one.category, Notice)]
+
+
+def test_a_bake_says_which_settings_the_model_has_not(moved: Path) -> None:
+    model, toml = moved / "hero.softrig", moved / "hero.toml"
+    assert bake_notices(model) == [], "nothing changed"
+    toml.write_text(PROJECT.replace('gravity = "off"', "damping_ratio = 0.5"), encoding="utf-8")
+    (told,) = bake_notices(model)
+    assert 'simulation.gravity ("off", in the file "change")' in told, "a bake takes these from the model, too"
+    toml.write_text("seed = 3\n" + PROJECT.replace("tets = 700", "tets = 900").replace("modes = 16", ""))
+    (told,) = bake_notices(model)
+    assert "hero.softrig was built with other settings than hero.toml has: " in told
+    for setting in ("seed (0, in the file 3)", "mesh.tets (700, in the file 900)", "basis.modes (16, in the file 100)"):
+        assert setting in told
+    assert told.endswith(f"softrig build {moved / 'hero.glb'}")
+    assert "regions" not in told
+    model.rename(moved / "my draft.softrig")
+    (told,) = bake_notices(moved / "my draft.softrig")
+    assert told.endswith(f"-o '{moved / 'my draft.softrig'}'")
+    toml.write_text("tets = ", encoding="utf-8")
+    (told,) = bake_notices(moved / "my draft.softrig")
+    assert "baked as it was built, its project file cannot be read: " in told
+    toml.unlink()
+    assert bake_notices(moved / "my draft.softrig") == []
+
+
+def test_settings_that_differ_are_found_by_name(folder: Path) -> None:
+    model = load_character_model(folder / "hero.softrig")
+    project = load_project(folder / "hero.toml")
+    assert differing_settings(model, project) == []
+    changed = project.changed(
+        parts={"hero": "soft"},
+        material={"poses": {"rest": {"young": 5e4}}},
+        poses={"given": [{"clip": "bend", "time": time} for time in (0.1, 0.2)]},
+    )
+    assert differing_settings(model, changed) == [
+        'parts.hero (default, in the file "soft")',
+        "material.poses.rest.young (default, in the file 50000.0)",
+        "poses.given",
+    ]
+    # What a recipe decides is decided, whatever the file says of it.
+    paper = differing_settings(model, project.changed(basis={"recipe": "paper"}))
+    assert 'basis.recipe ("load", in the file "paper")' in paper
+    model.notes["project"] = paper_recipe(project).model_dump(mode="json", exclude_defaults=True)
+    assert differing_settings(model, project.changed(basis={"recipe": "paper", "rehearsal": 3.0})) == []
+    for strange in (5, None, {"wheels": 4}, {"wheels": {}}, {"mesh": {"wheels": 4}}):
+        model.notes["project"] = strange
+        assert differing_settings(model, changed) == []
 
 
 def test_mistakes_are_told(folder: Path) -> None:

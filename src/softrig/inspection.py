@@ -43,7 +43,7 @@ Table = tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]
 
 @dataclass(frozen=True)
 class Inspection:
-    """Facts as (what, value) lines, tables by title, and problems in plain words."""
+    """Facts as (what, value) lines, tables by title, and in plain words problems and remarks."""
 
     title: str
     facts: tuple[tuple[str, str], ...]
@@ -51,6 +51,8 @@ class Inspection:
     problems: tuple[str, ...] = ()
     legend: str = ""
     """What the columns mean, in one line."""
+    remarks: tuple[str, ...] = ()
+    """What is right as it is, and what would make it better."""
 
 
 def inspect_file(path: Path, *, scale: float = 1.0) -> Inspection:
@@ -154,7 +156,11 @@ def _problems(character: Character, whole: Closedness) -> list[str]:
 def inspect_soft_character(model: PoseSpaceModel, name: str) -> Inspection:
     """A row of PSSD's Table 3: counts, memory, errors, step times; then poses and regions, and what to be warned of."""
     return Inspection(
-        f"{name} (model)", soft_facts(model), (_pose_rows(model), _region_rows(model)), soft_problems(model)
+        f"{name} (model)",
+        soft_facts(model),
+        (_pose_rows(model), _region_rows(model)),
+        soft_problems(model),
+        remarks=soft_remarks(model),
     )
 
 
@@ -300,12 +306,6 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
     for name, fit in zip(model.poses.names, model.notes.get("fit", []), strict=False):
         if fit.get("inverted"):
             problems.append(f"pose '{name}': {fit['inverted']:.0f} tets are inside out; choose a milder pose")
-    suggested = model.notes.get("suggested poses", [])
-    problems += [f"worth a pose: {pose['name']} ({pose['reason']})" for pose in suggested]
-    if lines := _lines_for_poses(model, [pose["name"] for pose in suggested]):
-        problems.append(
-            f"to add what is worth a pose, let [poses] in the project file be this, and build again:\n{lines}"
-        )
     learned = model.notes.get("stiffness map", {"kept": True})
     if not learned["kept"]:
         problems.append(
@@ -324,15 +324,26 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
             f"{moment}: the {len(model.cubature.tets):,} chosen tets and the {stiffness} stiffness give forces "
             f"{100.0 * between[moment]:.0f} % off{springs}; {few} help"
         )
+    return tuple(problems)
+
+
+def soft_remarks(model: PoseSpaceModel) -> tuple[str, ...]:
+    """What would bring a sound model nearer to the full body, and how to ask for it."""
+    suggested = model.notes.get("suggested poses", [])
+    remarks = [f"worth a pose: {pose['name']} ({pose['reason']})" for pose in suggested]
+    if lines := _lines_for_poses(model, [pose["name"] for pose in suggested]):
+        remarks.append(
+            f"to add what is worth a pose, let [poses] in the project file be this, and build again:\n{lines}"
+        )
     shares = model.notes.get("basis", {}).get("compliance", {}).get("mean", [])
     if shares and min(shares) < STIFF:
         worst = int(np.argmin(shares))
         rehearsed = " (rehearsed clips are followed closer)" if WHOLE_BODY in model.region_names else ""
-        problems.append(
+        remarks.append(
             f"pose '{model.poses.names[worst]}': the shapes take up {100.0 * shares[worst]:.0f} % of all that the rig "
-            f"could do to the flesh{rehearsed}; more modes help"
+            f"could do to the flesh{rehearsed}; more modes (basis.modes) help"
         )
-    return tuple(problems)
+    return tuple(remarks)
 
 
 def _touches_itself(model: PoseSpaceModel) -> bool:

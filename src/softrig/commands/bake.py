@@ -28,14 +28,18 @@ def bake(
 
     from softrig.console import stages
     from softrig.conversion import GlbOptions
+    from softrig.errors import notice
     from softrig.models.file import load_character_model
     from softrig.pipeline.baking import bake as bake_clips
+    from softrig.pipeline.drift import drift_words
     from softrig.pipeline.sources import model_character
 
     with tempfile.TemporaryDirectory() as folder, stages() as work:
         with work.stage("Reading"):
             loaded = load_character_model(model)
             source = model_character(loaded, model, character, Path(folder))
+            if drift := drift_words(loaded, model, source.source):
+                notice(drift)
         with work.stage("Simulating and writing") as update:
             options = GlbOptions(per_frame=per_frame, quantise=quantise, normals=normals)
             wanted = list(dict.fromkeys([*(clips or []), *(clip or [])]))

@@ -10,6 +10,11 @@ import typer
 
 from softrig.commands.shared import tell_model
 
+REMARKS = (
+    "Remarks, not problems: the demo is finished, and coarse so that it is quick. This would bring it nearer to the\n"
+    "full body; for a character of your own, hero.glb, such lines go into hero.toml beside it:"
+)
+
 
 def demo(
     what: Annotated[
@@ -32,7 +37,7 @@ def _character_demo(output: Path) -> None:
     from softrig.demo import run_character_demo
 
     result = run_character_demo(output)
-    tell_model(result.model)
+    tell_model(result.model, REMARKS)
     typer.echo(f"The jump moves the flesh up to {1e3 * result.largest_offset:.0f} mm from plain skinning.")
     for path in result.files:
         typer.echo(f"  {path}")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from softrig.commands.shared import remark_lines
+
 
 def info(
     file: Annotated[Path, typer.Argument(help="A character (.glb, .gltf, .vrm) or a model (.softrig).")],
@@ -34,3 +36,5 @@ def info(
         console.print(found.legend, style="dim", highlight=False, markup=False)
     for problem in found.problems:
         console.print(f"! {problem}", style="yellow", highlight=False, markup=False)
+    for line in remark_lines(found.remarks):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)

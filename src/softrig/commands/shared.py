@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,14 +29,28 @@ def decisions(
     return (decided if tets is None else decided.changed(mesh={"tets": tets})), chosen
 
 
-def tell_model(model: PoseSpaceModel) -> None:
-    """Print what a user should know of a new model, and on standard error what is wrong with it."""
-    from softrig.inspection import soft_facts, soft_problems
+REMARKS = "Remarks, not problems; what would bring it nearer to the full body:"
+
+
+def tell_model(model: PoseSpaceModel, remarks: str = REMARKS) -> None:
+    """Print what a user should know of a new model, and on standard error what is wrong with it or could be better.
+
+    `remarks`: what stands above the latter.
+    """
+    from softrig.inspection import soft_facts, soft_problems, soft_remarks
 
     for what, value in soft_facts(model):
         typer.echo(f"  {what:<20} {value}")
     for problem in soft_problems(model):
         typer.echo(f"! {problem}", err=True)
+    for line in remark_lines(soft_remarks(model), remarks):
+        typer.echo(line, err=True)
+
+
+def remark_lines(remarks: Sequence[str], title: str = REMARKS) -> list[str]:
+    """Remarks as a list under their title, set in, so that none looks like a problem; of none, nothing."""
+    lines = [f"  - {remark}".replace("\n", "\n      ") for remark in remarks]
+    return [title, *lines] if lines else []
 
 
 def require_softrig(target: Path) -> None:

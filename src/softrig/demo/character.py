@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from softrig.characters import built_in
-from softrig.console import Stages, stages
+from softrig.console import Stages, Update, stages
 from softrig.files import write_bytes
 from softrig.inspection import soft_facts
 from softrig.io.characters import load_character
@@ -27,11 +27,13 @@ from softrig.project import Project
 from softrig.render import (
     Camera,
     Ground,
+    Light,
     Mesh,
     Series,
     beneath,
     colour_bar,
     label,
+    lightened,
     line_plot,
     render,
     sequential,
@@ -43,10 +45,17 @@ from softrig.simulation import Bake
 
 SETTINGS = Project().changed(mesh={"tets": 6000}, basis={"modes": 60}, material={"preset": "fat", "young": 12e3})
 """Softer than a gorilla is, so that there is something to see; coarser than the default, so that it is quick."""
-SIZE = (420, 420)
-GIF_SIZE = (300, 300)
+SIZE, GIF_SIZE = (420, 460), (440, 482)
+"""Pixels of each picture of a row, and of each half of the animation: of the same shape, as they share a camera."""
+MARGIN = 1.08
 FRAMES = 4
 GIF_FPS = 15.0
+TOWARDS = (0.5, 0.14, 1.0)
+"""From the character to the camera."""
+LIGHT = Light((0.05, 1.0, 0.6), radius=0.1, strength=1.15)
+"""From high above and before it: what the camera sees is lit, and the shadow stays near the feet."""
+LIGHTENED = 0.55
+"""Power of the skin's luminance: a gorilla's fur is nearly black, and flesh that moves under it would not be seen."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +121,10 @@ def _write(
 ) -> tuple[Path, ...]:
     assert shown.plain is not None
     offsets = np.linalg.norm(shown.vertices - shown.plain, axis=2)
-    camera = Camera.framing(shown.plain[:: max(1, len(shown) // 12), ::7].reshape(-1, 3), (0.55, 0.18, 1.0), aspect=1.0)
-    paint = _Painter(character, camera, float(np.ceil(100.0 * offsets.max()) / 100.0))
-    with work.stage("Pictures") as update:
-        sheet = _sheet(paint, shown, offsets, frames, update)
+    paint = _Painter(character, shown, float(np.ceil(100.0 * offsets.max()) / 100.0))
+    with work.stage("Pictures"):
+        sheet = _sheet(paint, shown, offsets, frames)
+    with work.stage("Animation") as update:
         moving = _animation(paint, shown, gif_fps, update)
     sheet_path, gif_path, page = (folder / f"{name}-{part}" for part in ("sheet.png", "soft.gif", "report.html"))
     write_png(sheet_path, sheet)
@@ -127,16 +136,25 @@ def _write(
     return (folder / f"{name}.glb", folder / f"{name}.softrig", baked.path, sheet_path, gif_path, page)
 
 
+def whole_camera(places: np.ndarray, ground: Ground) -> Camera:
+    """A camera that sees everything at `places` (n, 3), metres, and all of its shadow."""
+    seen = np.concatenate([places, LIGHT.shadow(places, ground.height)])
+    return Camera.framing(seen, TOWARDS, aspect=SIZE[0] / SIZE[1], margin=MARGIN, field_of_view=0.5)
+
+
 class _Painter:
     """Pictures of one character under one camera."""
 
-    def __init__(self, character: Character, camera: Camera, most: float) -> None:
+    def __init__(self, character: Character, shown: Bake, most: float) -> None:
+        assert shown.plain is not None
         self._triangles = character.triangles
-        self._camera = camera
         self._most = most
         colours = character.colours
-        self._skin = (0.75, 0.66, 0.6) if colours is None else np.asarray(colours)[:, :3] ** (1.0 / 2.2)
+        self._skin = (0.75, 0.66, 0.6) if colours is None else lightened(np.asarray(colours)[:, :3], LIGHTENED)
         self._ground = Ground.under([Mesh(character.rest_positions, character.triangles)], (0.0, 1.0, 0.0))
+        every = (slice(None, None, max(1, len(shown) // 40)), slice(None, None, 7))
+        sides = [side[every].reshape(-1, 3).astype(np.float64) for side in (shown.plain, shown.vertices)]
+        self._camera = whole_camera(np.concatenate(sides), self._ground)
 
     def plain(self, vertices: np.ndarray, size: tuple[int, int] = SIZE) -> np.ndarray:
         return self._shot(vertices, self._skin, size)
@@ -149,10 +167,10 @@ class _Painter:
 
     def _shot(self, vertices: np.ndarray, colours: object, size: tuple[int, int]) -> np.ndarray:
         mesh = Mesh(vertices.astype(np.float64), self._triangles, colours)  # type: ignore[arg-type]
-        return render([mesh], self._camera, size, ground=self._ground)
+        return render([mesh], self._camera, size, light=LIGHT, ground=self._ground)
 
 
-def _sheet(paint: _Painter, shown: Bake, offsets: np.ndarray, frames: int, update: object) -> np.ndarray:
+def _sheet(paint: _Painter, shown: Bake, offsets: np.ndarray, frames: int) -> np.ndarray:
     """Rows plain, soft, offset; columns the moments of largest offset, apart from each other."""
     assert shown.plain is not None
     chosen = telling_frames(offsets.max(axis=1), frames)
@@ -166,8 +184,6 @@ def _sheet(paint: _Painter, shown: Bake, offsets: np.ndarray, frames: int, updat
     for i in chosen:
         pictures.append(paint.offset(shown.vertices[i], offsets[i]))
         captions.append(f"up to {1e3 * offsets[i].max():.0f} mm")
-    if callable(update):
-        update(1, 2)
     # One scale for all of the last row, and nothing of the body behind it.
     return beneath(strip(pictures, captions, columns=len(chosen)), paint.bar())
 
@@ -184,18 +200,21 @@ def telling_frames(sizes: np.ndarray, count: int) -> list[int]:
     return sorted(chosen)
 
 
-def _animation(paint: _Painter, shown: Bake, fps: float, update: object) -> list[np.ndarray]:
+def _animation(paint: _Painter, shown: Bake, fps: float, update: Update) -> list[np.ndarray]:
+    """Frames of plain and soft side by side."""
     assert shown.plain is not None
     chosen = range(0, len(shown), max(1, round(60.0 / fps)))
     sides = [side[i] for i in chosen for side in (shown.plain, shown.vertices)]
     with ThreadPoolExecutor(worker_count(None)) as pool:
-        pictures = list(pool.map(lambda vertices: paint.plain(vertices, GIF_SIZE), sides))
+        pictures = []
+        for picture in pool.map(lambda vertices: paint.plain(vertices, GIF_SIZE), sides):
+            pictures.append(picture)
+            update(len(pictures), len(sides))
     frames = []
     for i, plain, soft in zip(chosen, pictures[::2], pictures[1::2], strict=True):
-        joined = np.concatenate([plain, soft], axis=1)
-        frames.append(label(joined, f"t = {shown.times[i]:.2f} s   plain | soft", corner="top left"))
-    if callable(update):
-        update(2, 2)
+        both = strip([plain, soft], ["plain skinning", "soft"], size=22)
+        # On the white foot, where no hand or shadow comes.
+        frames.append(label(both, f"{shown.times[i]:.2f} s", corner="bottom right", size=16))
     return frames
 
 

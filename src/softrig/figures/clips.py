@@ -80,8 +80,7 @@ def drawn(scene: Scene, character: Character, bake: Bake) -> list[np.ndarray]:
     floor = Ground(float(seen[0][..., 1].min()), colour=PAPER, fade=FLOOR * character.size)
     ground = floor if scene.floor else None
     if ground is not None:
-        toward = np.asarray(LIGHT.direction)
-        seen.append(seen[0] - (seen[0][..., 1:2] - ground.height) / toward[1] * toward)  # its shadow
+        seen.append(LIGHT.shadow(seen[0], ground.height))
     camera = framing(seen, scene.towards, scene.size)
 
     def shot(places: np.ndarray, redness: np.ndarray) -> np.ndarray:

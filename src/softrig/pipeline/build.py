@@ -12,14 +12,14 @@ from softrig.errors import InputError
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.pipeline.advice import pose_advice
 from softrig.pipeline.cache import StageCache
-from softrig.pipeline.fabric import Fabric, is_bony, make_fabric
+from softrig.pipeline.fabric import Fabric, is_bony, make_fabric, require_material
 from softrig.pipeline.flesh import Flesh, make_flesh, prepared_character
 from softrig.pipeline.inertia import clip_inertia_errors
 from softrig.pipeline.parallel import workers
-from softrig.pipeline.posing import Posing, pose_character
+from softrig.pipeline.posing import Choice, Posing, choose_poses, pose_character
 from softrig.pipeline.reduction import clip_force_errors, reduce_forces
-from softrig.pipeline.regions import make_regions
-from softrig.pipeline.rigging import bones_of
+from softrig.pipeline.regions import known_regions, make_regions
+from softrig.pipeline.rigging import Bones, bones_of
 from softrig.pipeline.shapes import Shapes, make_shapes
 from softrig.pipeline.telling import Stage, untold, with_kept
 from softrig.project import Project, paper_recipe
@@ -86,24 +86,25 @@ def build_parts(
     `strict`: a stiffness of a region that is not there is refused, as `build` does. Comparisons build the same project
     with other regions, and do not use it.
     """
-    project = _with_recipe(project or Project(), recipe)
+    project = with_recipe(project or Project(), recipe)
     stage = stage or untold
     stages = StageCache(cache)
     kept = with_kept(stage, stages)
     character = prepared_character(character, project)
+    bones = bones_of(character)
+    choice = _checked(character, project, bones, folder=folder, strict=strict)
     with workers(jobs, cluster) as count:
-        bones = bones_of(character)
         with kept("Filling with tets") as update:
             flesh = make_flesh(character, project, stages, update, folder=folder)
         with kept("Fitting the poses") as update:
             posing = pose_character(
-                character, flesh, project, stages, bones=bones, folder=folder, jobs=count, progress=update
+                character, flesh, project, stages, bones=bones, choice=choice, jobs=count, progress=update
             )
         fabric = make_fabric(character, flesh, posing, project, folder=folder)
         if strict and project.simulation.stiffness:
             # Before the shapes, which take longest; only they tell whether anything is rehearsed.
             regions = make_regions(character, flesh, posing, project, stages).names
-            _require_regions(character, project, (*regions, *([WHOLE_BODY] if project.basis.rehearsal else [])))
+            _require_regions(character, project, _rehearsed(regions, project))
         with kept("Finding shapes") as update:
             shapes = make_shapes(character, flesh, posing, fabric, project, stages, jobs=count, progress=update)
         if strict:
@@ -123,11 +124,29 @@ def build_parts(
     return Built(model, character, flesh, posing, fabric, shapes)
 
 
-def _with_recipe(project: Project, recipe: str | None) -> Project:
+def with_recipe(project: Project, recipe: str | None = None) -> Project:
+    """`project` with all that a recipe decides, by default its own: what a model is built by, and notes."""
     recipe = recipe or project.basis.recipe
     if recipe not in ("load", "paper"):
         raise InputError(f"no recipe called {recipe!r}; there are load and paper")
     return paper_recipe(project) if recipe == "paper" else project.changed(basis={"recipe": "load"})
+
+
+def _checked(
+    character: Character, project: Project, bones: Bones | None, *, folder: Path | None, strict: bool
+) -> Choice:
+    """The poses, once all that the project names is known to be there: a mistake is told before minutes of meshing."""
+    choice = choose_poses(character, project, folder)
+    require_material(character, project, choice.names, folder=folder)
+    regions = known_regions(character, project, bones)
+    if strict and regions is not None:
+        _require_regions(character, project, _rehearsed(regions, project))
+    return choice
+
+
+def _rehearsed(regions: Sequence[str], project: Project) -> tuple[str, ...]:
+    """All regions that may come of these."""
+    return (*regions, *([WHOLE_BODY] if project.basis.rehearsal else []))
 
 
 def _require_regions(character: Character, project: Project, known: Sequence[str]) -> None:

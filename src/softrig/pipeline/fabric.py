@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from softrig.errors import InputError, MaterialError
 from softrig.pipeline.flesh import Flesh
-from softrig.pipeline.maps import paint_map, vertex_or_tet_map
+from softrig.pipeline.maps import paint_map, require_map, vertex_or_tet_map
 from softrig.pipeline.posing import Posing
 from softrig.poses.materials import PRESETS, painted_field, stiffness_from_softness
 from softrig.project import PoseMaterial, Project
@@ -46,10 +46,7 @@ def make_fabric(
     """
     settings = project.material
     preset = PRESETS[settings.preset]
-    unknown = [name for name in settings.poses if name not in posing.table.names]
-    if unknown:
-        known = ", ".join(f"'{name}'" for name in posing.table.names)
-        raise InputError(f"materials for poses that do not exist: {', '.join(unknown)}; the poses: {known}")
+    _require_poses(project, posing.table.names)
     fields = ElasticFields(character, flesh, settings.smoothing, folder)
     young, poisson = [], []
     for name in posing.table.names:
@@ -65,6 +62,30 @@ def make_fabric(
         poisson=np.stack(poisson),
         damping_ratio=preset.damping_ratio if wanted is None else wanted,
     )
+
+
+def require_material(
+    character: Character, project: Project, poses: Sequence[str], *, folder: Path | None = None
+) -> None:
+    """Refuse what `make_fabric` would for want of a pose or a map, without tets: `poses` by name.
+
+    Whether a file has a value for every tet is only known when there are tets.
+    """
+    _require_poses(project, poses)
+    for own in (project.material, *project.material.poses.values()):
+        for painted in (own.softness_map, own.stiffness_map):
+            if painted:
+                paint_map(character, painted, folder)
+        for constant in (own.young, own.poisson):
+            if isinstance(constant, str):
+                require_map(character, constant, folder)
+
+
+def _require_poses(project: Project, poses: Sequence[str]) -> None:
+    unknown = [name for name in project.material.poses if name not in poses]
+    if unknown:
+        known = ", ".join(f"'{name}'" for name in poses)
+        raise InputError(f"materials for poses that do not exist: {', '.join(unknown)}; the poses: {known}")
 
 
 class ElasticFields:

@@ -36,12 +36,10 @@ def vertex_or_tet_map(
     Attributes of the character are of vertices, files may be of either. Where there are as many tets as vertices a
     file's length tells nothing, and it is refused.
     """
-    if not name.lower().endswith(ENDING):
-        values = paint_map(character, name)
-        require_finite(values, f"map '{name}'")
+    values, path = _found(character, name, folder)
+    if path is None:
         return values, False
-    path, vertices = _beside(folder, name), character.rig.vertex_count
-    values = _floats(path, max(vertices, tets))
+    vertices = character.rig.vertex_count
     if len(values) not in (vertices, tets):
         raise InputError(
             f"{path}: {len(values):,} values, where the character has {vertices:,} vertices and its mesh {tets:,} "
@@ -52,8 +50,24 @@ def vertex_or_tet_map(
             f"{path}: {len(values):,} values could be of the vertices or of the tets, which are equally many: "
             "ask for another number of tets"
         )
-    require_finite(values, f"{path}: values")
     return values, len(values) == tets
+
+
+def require_map(character: Character, name: str, folder: Path | None = None) -> None:
+    """Refuse a name by which there is no map of vertices or tets; of how many, only the mesh can tell."""
+    _found(character, name, folder)
+
+
+def _found(character: Character, name: str, folder: Path | None) -> tuple[np.ndarray, Path | None]:
+    """The finite values of a map of vertices or tets, and the file they are from, if it is no attribute."""
+    if not name.lower().endswith(ENDING):
+        values = paint_map(character, name)
+        require_finite(values, f"map '{name}'")
+        return values, None
+    path = _beside(folder, name)
+    values = _floats(path, character.rig.vertex_count)
+    require_finite(values, f"{path}: values")
+    return values, path
 
 
 def read_map(path: Path, count: int) -> np.ndarray:

@@ -117,6 +117,24 @@ class Posing:
         return used, places.reshape(-1, nodes.shape[1]), rest
 
 
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Which m poses, and the rig with a morph more for every sculpt: all that is known of them without tets."""
+
+    names: tuple[str, ...]
+    parameters: np.ndarray
+    """(m, P)."""
+    rig: Rig
+    corrective: tuple[tuple[str, int], ...]
+
+
+def choose_poses(character: Character, project: Project, folder: Path | None = None) -> Choice:
+    """The poses of a project; one that the character does not have is refused. `folder`: where sculpts lie."""
+    names, parameters = chosen_poses(character, project)
+    rig, corrective = _with_sculpts(character, project, names, parameters, folder)
+    return Choice(names, _widened(character.rig, rig, parameters), rig, corrective)
+
+
 def pose_character(
     character: Character,
     flesh: Flesh,
@@ -124,14 +142,14 @@ def pose_character(
     cache: StageCache,
     *,
     bones: Bones | None,
+    choice: Choice | None = None,
     folder: Path | None = None,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Posing:
-    """Choose the poses and fit the tets to the surface at each."""
-    names, parameters = chosen_poses(character, project)
-    rig, corrective = _with_sculpts(character, project, names, parameters, folder)
-    parameters = _widened(character.rig, rig, parameters)
+    """Fit the tets to the surface at each pose of `choice`, by default those of `choose_poses`."""
+    choice = choice or choose_poses(character, project, folder)
+    names, parameters, rig, corrective = choice.names, choice.parameters, choice.rig, choice.corrective
     table = pose_table(rig, names, parameters)
     surface = PoseSpaceRig(rig, corrective, parameters, ignored=_morphs(rig))
     targets = np.stack([surface.positions(p)[flesh.soft_vertices] for p in parameters])

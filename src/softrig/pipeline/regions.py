@@ -11,9 +11,24 @@ from softrig.meshing.regions import Handle
 from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
 from softrig.pipeline.flesh import Flesh
 from softrig.pipeline.posing import Posing
+from softrig.pipeline.rigging import Bones
 from softrig.project import Project
 from softrig.rig.character import Character
 from softrig.rig.deformers import Wire
+
+ONLY = "body"
+"""The region of a rig without bones, wires and handles."""
+
+
+def known_regions(character: Character, project: Project, bones: Bones | None) -> tuple[str, ...] | None:
+    """The names of the regions as far as they are known without tets: not where bones are to be merged.
+
+    A handle at a bone that is not there is refused.
+    """
+    handles = _handles(character, project, boned=bones is not None)
+    if not handles and bones is not None:
+        return None
+    return tuple(handle.name for handle in handles) or (ONLY,)
 
 
 def make_regions(
@@ -24,16 +39,14 @@ def make_regions(
     By the paper's recipe their weights are bounded biharmonic and overlap (`paper_regions`).
     """
     count = len(flesh.mesh.vertices)
-    handles = _handles(character, project)
     bones = posing.bones
-    if not handles and bones is None and project.basis.regions > 1:
-        handles = _wire_handles(character)[: project.basis.regions]
+    handles = _handles(character, project, boned=bones is not None)
     if not handles and bones is None:
-        return BoneRegions(("body",), np.ones((count, 1)), np.zeros(1, np.int32))
+        return BoneRegions((ONLY,), np.ones((count, 1)), np.zeros(1, np.int32))
     weights = posing.tet_rig.weights
     table = csr_array(np.ones((count, 1))) if weights is None or bones is None else weights
     parents = np.full(1, -1) if bones is None else bones.parents
-    names = ("body",) if bones is None else bones.names
+    names = (ONLY,) if bones is None else bones.names
     places = [[*handle.head, *handle.tail] for handle in handles or ()]
     as_printed = project.basis.recipe == "paper"
     key = content_hash(
@@ -66,7 +79,10 @@ def make_regions(
     return BoneRegions(titles, arrays["weights"], arrays["region_of_bone"])
 
 
-def _handles(character: Character, project: Project) -> list[Handle]:
+def _handles(character: Character, project: Project, *, boned: bool) -> list[Handle]:
+    """The project's; a rig without bones has its wires instead, as many as there may be regions."""
+    if not project.basis.handles and not boned and project.basis.regions > 1:
+        return _wire_handles(character)[: project.basis.regions]
     bones = {bone.name: bone for bone in reversed(character.bones())}
     handles = []
     for wanted in project.basis.handles:

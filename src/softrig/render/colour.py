@@ -68,6 +68,16 @@ def luminance(colours: np.ndarray) -> np.ndarray:
     return linear(np.asarray(colours, dtype=np.float64)) @ _LUMINANCE
 
 
+def lightened(linear_light: np.ndarray, power: float) -> np.ndarray:
+    """(…, 3) sRGB of linear light in 0 … 1 whose luminance Y is raised to Y**power; the proportions of a colour stay.
+
+    Below 1, what is dark grows lighter and white stays white: fur that is nearly black shows its form.
+    """
+    light = np.asarray(linear_light, dtype=np.float64)
+    shine = np.maximum(light @ _LUMINANCE, 1e-6)
+    return srgb(light * (shine ** (power - 1.0))[..., None])
+
+
 def sequential(values: np.ndarray, *, low: float | None = None, high: float | None = None) -> np.ndarray:
     """(…, 3) sRGB of `values` from dark violet (`low`) over teal to yellow (`high`).
 

@@ -136,6 +136,14 @@ class Light:
         ahead /= np.linalg.norm(ahead)
         return cls(np.asarray(camera.up) - 0.62 * right - 0.38 * ahead, radius=radius)
 
+    def shadow(self, points: np.ndarray, height: float = 0.0, up: Vector = (0.0, 1.0, 0.0)) -> np.ndarray:
+        """(…, 3) m: where the shadows of points (…, 3) fall on the plane at `height` along `up`."""
+        toward, upward = np.asarray(self.direction), _unit(up, "shadow up")
+        rise = float(toward @ upward)
+        if rise < 1e-6:
+            raise InputError("light: does not shine down on the ground")
+        return np.asarray(points - ((points @ upward - height) / rise)[..., None] * toward)
+
 
 @dataclass(frozen=True, eq=False)
 class Ground:
