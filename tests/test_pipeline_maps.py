@@ -36,7 +36,7 @@ from softrig.pipeline.pose_samples import (
 )
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.stiffness import SOUND, STIFF, is_sound, stiffness_range
-from softrig.pipeline.yielding import MOST, YieldingStiffness
+from softrig.pipeline.yielding import YieldingStiffness
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
 
@@ -87,8 +87,6 @@ def test_the_stiffness_map_is_right_at_its_poses_and_definite_far_from_them(buil
         assert shares.min() > share - 1e-6
         assert shares.max() < 1.0 + 1e-6
         assert shares.mean() < 0.9
-        # Directions that a pose squeezes are not followed.
-        assert eigh(exact, MOST * neutral + share * stiff, eigvals_only=True).max() < 1.0 + 1e-6
     wild = model.rig.parameters.rest.copy()
     start = model.rig.parameters.index("lower.rotation.x")
     for angle in (-2.5, -1.0, 2.0, 3.0):
@@ -96,14 +94,14 @@ def test_the_stiffness_map_is_right_at_its_poses_and_definite_far_from_them(buil
         assert np.linalg.eigvalsh(model.linear_part(wild)).min() > 0.0
 
 
-def test_a_material_that_stiffens_with_the_pose_is_not_held_back(built: Built) -> None:
+def test_a_material_that_stiffens_with_the_pose_is_followed(built: Built) -> None:
     model, fabric = built.model, built.fabric
     young = fabric.young.copy()
     young[1:] *= 4.0
     stiff = replace(fabric, young=young)
     stiffened = YieldingStiffness(model, built.flesh, stiff, 0.2).at(model.poses.parameters[1])
-    neutral = YieldingStiffness(model, built.flesh, fabric, 0.2).at(model.poses.parameters[0])
-    assert np.median(eigh(stiffened, neutral, eigvals_only=True)) > 2.0 * MOST
+    plain = YieldingStiffness(model, built.flesh, fabric, 0.2).at(model.poses.parameters[1])
+    np.testing.assert_allclose(eigh(stiffened, plain, eigvals_only=True), 4.0, rtol=1e-6)
 
 
 def test_a_material_of_a_pose_counts_by_pose_weight(cache: Path) -> None:

@@ -5,10 +5,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from softrig.models.pose_kernel import pose_kernel, write_kernel
+from softrig.models.pose_kernel import joint_kernels, mixed_kernel, mixed_slopes, pose_kernel, write_kernel
 
 GROUPS = np.array([0, 3, 4, 6], np.int32)
 LENGTHS = np.array([0.7, 0.3, 1.1])
+RELEVANCE = np.array([2.0, 0.1, 0.7])
 
 
 def points(count: int, seed: int) -> np.ndarray:
@@ -24,9 +25,24 @@ def test_it_is_the_sum_of_single_kernels_and_of_products_of_different_ones(pairs
             single = []
             for g, length in enumerate(LENGTHS):
                 d = np.sqrt(3.0) * np.linalg.norm((x - y)[GROUPS[g] : GROUPS[g + 1]]) / length
-                single.append((1.0 + d) * np.exp(-d))
+                single.append(RELEVANCE[g] * (1.0 + d) * np.exp(-d))
             expected[i, j] = sum(single) + pairs / 2.0 * sum(g * h for g, h in permutations(single, 2))
-    np.testing.assert_allclose(pose_kernel(a, b, GROUPS, LENGTHS, pairs), expected, rtol=1e-12)
+    np.testing.assert_allclose(pose_kernel(a, b, GROUPS, LENGTHS, pairs, RELEVANCE), expected, rtol=1e-12)
+
+
+def test_all_joints_matter_alike_unless_it_is_said() -> None:
+    a = points(4, 0)
+    np.testing.assert_array_equal(
+        pose_kernel(a, a, GROUPS, LENGTHS), pose_kernel(a, a, GROUPS, LENGTHS, relevance=np.ones(3))
+    )
+
+
+def test_slopes_by_relevance_are_those_of_differences() -> None:
+    single = joint_kernels(points(4, 7), points(5, 8), GROUPS, LENGTHS)
+    slopes, step = mixed_slopes(single, RELEVANCE, 0.7), 1e-5
+    for g in range(3):
+        high, low = (mixed_kernel(single, RELEVANCE + sign * step * np.eye(3)[g], 0.7) for sign in (1.0, -1.0))
+        np.testing.assert_allclose(slopes[..., g], (high - low) / (2.0 * step), rtol=1e-7)
 
 
 def test_one_group_has_no_pairs() -> None:
@@ -44,9 +60,9 @@ def test_the_compiled_one_is_the_same_and_stays_within_the_samples() -> None:
     samples, features = points(7, 4), 5.0 * points(1, 5)[0]
     low, high = samples.min(axis=0), samples.max(axis=0)
     out = np.empty(7)
-    write_kernel(np.arange(6, dtype=np.int32), GROUPS, LENGTHS, samples, low, high, 0.8, features, out)
+    write_kernel(np.arange(6, dtype=np.int32), GROUPS, LENGTHS, samples, low, high, 0.8, RELEVANCE, features, out)
     known = np.clip(features, low, high)
-    np.testing.assert_allclose(out, pose_kernel(known[None], samples, GROUPS, LENGTHS, 0.8)[0], rtol=1e-12)
+    np.testing.assert_allclose(out, pose_kernel(known[None], samples, GROUPS, LENGTHS, 0.8, RELEVANCE)[0], rtol=1e-12)
 
 
 def test_pairs_learn_what_sums_cannot() -> None:

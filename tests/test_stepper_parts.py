@@ -177,7 +177,7 @@ def test_carriers_end_with_the_shares_of_the_inertia_map():
         stepper.restore(snapshot)
         np.testing.assert_array_equal(stepper.snapshot().mixing, snapshot.mixing)
     # One evaluation of the kernel serves both maps where they have the same samples.
-    stiffness, names = model.cubature.stiffness_map, ("columns", "groups", "lengths", "samples", "pairs")
+    stiffness, names = model.cubature.stiffness_map, ("columns", "groups", "lengths", "samples", "pairs", "relevance")
     shared = replace(
         known,
         **{name: getattr(stiffness, name) for name in names},
@@ -186,6 +186,7 @@ def test_carriers_end_with_the_shares_of_the_inertia_map():
     assert shared.same_kernel(stiffness)
     assert not known.same_kernel(stiffness)
     assert not replace(shared, pairs=0.1).same_kernel(stiffness)
+    assert not replace(shared, relevance=2.0 * shared.relevance).same_kernel(stiffness)
     both = replace(model, inertia_map=shared)
     np.testing.assert_allclose(
         Stepper(both).carriers(p)[-7:], shared.shares(both.pose_features(p), both.pose_weights(p)), rtol=1e-12
@@ -255,6 +256,9 @@ def test_a_stiffness_map_ends_where_its_samples_end_and_refuses_what_does_not_fi
         ({"lengths": np.zeros(len(known.lengths))}, "positive"),
         ({"coefficients": known.coefficients[:2]}, "coefficients"),
         ({"samples": np.full_like(known.samples, np.nan)}, "samples"),
+        ({"relevance": -known.relevance}, "negative"),
+        ({"relevance": known.relevance[:0]}, "relevance"),
+        ({"relevance": np.full_like(known.relevance, np.nan)}, "relevance"),
     ):
         with pytest.raises(InputError, match=told):
             replace(known, **wrong)

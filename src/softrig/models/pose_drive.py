@@ -160,15 +160,16 @@ class MapDrive:
         """What `write_kernel` needs, and room for its answer."""
         places = np.array([self._place[int(column)] for column in known.columns], np.int32)
         samples = np.ascontiguousarray(known.samples)
-        return places, known.groups, known.lengths, samples, *known.bounds, known.pairs, np.zeros(len(samples))
+        kernel = known.groups, known.lengths, samples, *known.bounds, known.pairs, np.ascontiguousarray(known.relevance)
+        return places, *kernel, np.zeros(len(samples))
 
     def write(self, features: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
         """Write the weights of the stiffness map's components and the shares of the inertia map's, where there are any.
 
         w (m,) of the poses.
         """
-        for places, groups, lengths, samples, low, high, pairs, values in self._tables:
-            write_kernel(places, groups, lengths, samples, low, high, pairs, features, values)
+        for places, groups, lengths, samples, low, high, pairs, relevance, values in self._tables:
+            write_kernel(places, groups, lengths, samples, low, high, pairs, relevance, features, values)
         if self._stiffness is not None:
             touching = self._stiffness.touching
             write_weights(self._tables[0][-1], self._coefficients[0], touching, w, out[: self._weights])

@@ -3,12 +3,12 @@
 With v_g the features of joint (or other parameter) g and d_g = √3 ‖v_g − v'_g‖/ℓ_g it is a sum of Matérn kernels and of
 their products,
 
-    κ(p, p') = Σ_g κ_g + ρ/(G − 1) Σ_{g ≠ h} κ_g κ_h,   κ_g = (1 + d_g) exp(−d_g),
+    κ(p, p') = Σ_g κ_g + ρ/(G − 1) Σ_{g ≠ h} κ_g κ_h,   κ_g = a_g (1 + d_g) exp(−d_g),
 
 where the second sum is (Σ_g κ_g)² − Σ_g κ_g² and costs nothing. The first answers combinations of joints that were
 never seen together by what each joint did; the second knows that two joints next to each other move the same flesh, and
 that two bends of one body do not add up at all: without it the stiffness of a letter X, bent and bowed, is negative
-halfway between its samples.
+halfway between its samples. a_g says how much joint g matters.
 
 Beyond what the samples show of a feature it counts as if it were at the end of that: nothing is extrapolated.
 (Otherwise the stiffness of a bear that waves, learned from a walk and a shake with hanging arms, was negative. A
@@ -44,18 +44,22 @@ class PoseKernel:
     """(t, f) weighted features of the sample poses."""
     pairs: float
     """ρ; zero: joints one by one."""
+    relevance: np.ndarray = field(repr=False)
+    """(G,) a, from zero up."""
 
     def __post_init__(self) -> None:
-        f = len(self.columns)
-        require_shapes(self, {"samples": (None, f), "lengths": (len(self.groups) - 1,)})
+        f, groups = len(self.columns), len(self.groups) - 1
+        require_shapes(self, {"samples": (None, f), "lengths": (groups,), "relevance": (groups,)})
         if not len(self.samples):
             raise InputError("a map over poses needs samples")
         if not (len(self.groups) and self.groups[0] == 0 and self.groups[-1] == f and (np.diff(self.groups) > 0).all()):
             raise InputError("the groups of a map over poses must cover its features once, in order")
-        for name in ("samples", "lengths"):
+        for name in ("samples", "lengths", "relevance"):
             require_finite(getattr(self, name), f"map over poses: {name}")
         if not (isfinite(self.pairs) and self.pairs >= 0.0):
             raise InputError(f"the share of pairs in a map over poses must be a number from zero up, not {self.pairs}")
+        if (self.relevance < 0.0).any():
+            raise InputError("what joints matter to a map over poses cannot be negative", self.relevance < 0.0)
         if not (self.lengths > 0.0).all():
             raise InputError("lengths of a map over poses must be positive", np.flatnonzero(~(self.lengths > 0.0)))
 
@@ -63,7 +67,7 @@ class PoseKernel:
         """(t,) κ between weighted features (F,), within the range of the samples, and these."""
         low, high = self.bounds
         known = np.clip(np.asarray(features)[self.columns], low, high)
-        return pose_kernel(known[None], self.samples, self.groups, self.lengths, self.pairs)[0]
+        return pose_kernel(known[None], self.samples, self.groups, self.lengths, self.pairs, self.relevance)[0]
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -72,20 +76,41 @@ class PoseKernel:
 
     def same_kernel(self, other: PoseKernel) -> bool:
         """Whether `other` has the same samples, so that one evaluation serves both."""
-        names = ("columns", "groups", "lengths", "samples")
+        names = ("columns", "groups", "lengths", "samples", "relevance")
         same = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
         return same and self.pairs == other.pairs
 
 
 def pose_kernel(
-    points: np.ndarray, samples: np.ndarray, groups: np.ndarray, lengths: np.ndarray, pairs: float = PAIRS
+    points: np.ndarray,
+    samples: np.ndarray,
+    groups: np.ndarray,
+    lengths: np.ndarray,
+    pairs: float = PAIRS,
+    relevance: np.ndarray | None = None,
 ) -> np.ndarray:
-    """(a, t) κ between features (a, f) and (t, f)."""
+    """(a, t) κ between features (a, f) and (t, f); all joints matter alike unless `relevance` (G,) says otherwise."""
+    single = joint_kernels(points, samples, groups, lengths)
+    return mixed_kernel(single, np.ones(len(lengths)) if relevance is None else relevance, pairs)
+
+
+def joint_kernels(points: np.ndarray, samples: np.ndarray, groups: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """(a, t, G) κ_g between features (a, f) and (t, f), where all joints matter alike."""
     squares = (points[:, None] - samples[None]) ** 2
     distances = np.sqrt(3.0 * np.add.reduceat(squares, groups[:-1], axis=2)) / lengths
-    single = (1.0 + distances) * np.exp(-distances)
-    total = single.sum(axis=2)
-    return np.asarray(total + _of_pairs(len(lengths), pairs) * (total**2 - (single**2).sum(axis=2)))
+    return np.asarray((1.0 + distances) * np.exp(-distances))
+
+
+def mixed_kernel(single: np.ndarray, relevance: np.ndarray, pairs: float = PAIRS) -> np.ndarray:
+    """(a, t) κ from those of the joints (a, t, G) and how much each matters (G,)."""
+    total = single @ relevance
+    return np.asarray(total + _of_pairs(len(relevance), pairs) * (total**2 - single**2 @ relevance**2))
+
+
+def mixed_slopes(single: np.ndarray, relevance: np.ndarray, pairs: float = PAIRS) -> np.ndarray:
+    """(a, t, G) the derivative of `mixed_kernel` by the relevance of each joint."""
+    total = (single @ relevance)[..., None]
+    return single + 2.0 * _of_pairs(len(relevance), pairs) * (total - single * relevance) * single
 
 
 @njit(cache=True)
@@ -103,6 +128,7 @@ def write_kernel(
     low: np.ndarray,
     high: np.ndarray,
     pairs: float,
+    relevance: np.ndarray,
     features: np.ndarray,
     out: np.ndarray,
 ) -> None:
@@ -116,7 +142,7 @@ def write_kernel(
             for i in range(groups[g], groups[g + 1]):
                 square += (min(max(features[places[i]], low[i]), high[i]) - sample[i]) ** 2
             distance = np.sqrt(3.0 * square) / lengths[g]
-            single = (1.0 + distance) * np.exp(-distance)
+            single = relevance[g] * (1.0 + distance) * np.exp(-distance)
             total += single
             own += single**2
         out[t] = total + of_pairs * (total**2 - own)

@@ -42,7 +42,7 @@ _PLAIN = (
 _OPTIONAL = ("colours", "yielding")
 _CUBATURE = ("tets", "weights", "young", "poisson", "stiffness_correction", "inertial_vertices")
 _TURNED = ("turners", "turned")
-_KERNEL = ("columns", "groups", "lengths", "samples")
+_KERNEL = ("columns", "groups", "lengths", "samples", "relevance")
 _STIFFNESS = (*_KERNEL, "coefficients", "components", "touching")
 _INERTIA = (*_KERNEL, "coefficients", "remainders", "owners", "components", "turning", *_TURNED)
 _POSES = ("parameters", "features", "feature_weights")
@@ -185,8 +185,10 @@ def _map(
         poses = arrays["poses.parameters"].shape[0]
         modes = arrays["region_of_mode"].shape[0]
         found |= {"turners": np.zeros(0, np.int32), "turned": np.zeros((0, modes, 3 * poses))}
+    # Files before version 7: all joints mattered alike, and springs of contacts were part of the poses' stiffness.
+    if "relevance" not in found and "lengths" in found:
+        found["relevance"] = np.ones(found["lengths"].shape)
     if kind is StiffnessMap and "touching" not in found:
-        # Files before version 7: springs of contacts were part of the stiffness of the poses.
         found["touching"] = np.zeros(0, np.int32)
     missing = set(names) - found.keys()
     if missing:

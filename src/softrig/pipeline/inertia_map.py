@@ -79,6 +79,7 @@ def with_inertia_map(
         lengths,
         samples.features,
         PAIRS,
+        np.ones(len(lengths)),
         found["coefficients"],
         found["remainders"],
         found["owners"],

@@ -24,7 +24,7 @@ def least_model() -> PoseSpaceModel:
     shapes[0, :, 0] = 0.5
     weights = np.asarray(features.weights, dtype=np.float64)
     counted = np.flatnonzero(weights).astype(np.int32)
-    kernel = counted, np.array([0, len(counted)], np.int32), np.ones(1), np.zeros((1, len(counted))), 0.0
+    kernel = counted, np.array([0, len(counted)], np.int32), np.ones(1), np.zeros((1, len(counted))), 0.0, np.ones(1)
     return PoseSpaceModel(
         name="least",
         law="stable-neo-hookean",

@@ -5,8 +5,8 @@ and where the modes have no shape for that it seems to be stretched. Modes that 
 on the other hand, need all of the remainder, or what turns is pulled back by a linear part that nothing cancels.
 
 So it is tried. At every pose the full body is loaded by what the rig can cause until it is at rest, and so are the
-modes alone, with each γ, their stiffness K⁺ raised to γ VᵀKV (not limited by `MOST`, nor held by contacts: the full
-body is not either). The γ that counts is the one with which they come nearest to where the full body went.
+modes alone, with each γ, their stiffness K⁺ raised to γ VᵀKV (not held by contacts: the full body is
+not either). The γ that counts is the one with which they come nearest to where the full body went.
 """
 
 from __future__ import annotations

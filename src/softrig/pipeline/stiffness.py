@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
-from softrig.models.pose_kernel import PAIRS, pose_kernel
+from softrig.models.pose_kernel import PAIRS, joint_kernels, mixed_kernel, pose_kernel
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stiffness_map import StiffnessMap
 from softrig.pipeline.cache import Arrays, StageCache, content_hash
@@ -18,9 +18,10 @@ from softrig.pipeline.inertia_map import SLIGHT
 from softrig.pipeline.parallel import Progress, each, part_of
 from softrig.pipeline.pose_samples import map_samples
 from softrig.pipeline.posing import Posing
+from softrig.pipeline.relevance import DIRECTIONS, ITERATIONS, RANGES, fitted_relevance
 from softrig.pipeline.remainder import SHARES, measured_share
 from softrig.pipeline.shapes import Shapes
-from softrig.pipeline.yielding import MOST, YieldingStiffness, raised, yielding_inertia
+from softrig.pipeline.yielding import YieldingStiffness, raised, yielding_inertia
 from softrig.project import Project
 
 CONTACT = 1.0
@@ -35,10 +36,6 @@ aside), with 60 by 2.4, with 100 by 1.7. Its unseen walk is so by 11.3, with 60 
 unseen beat by 11.7, 12.0 and 13.4: what counts least is learned worst. Twenty cost a step 10 µs, the model 0.4 MB."""
 KEPT = 1e-4
 """Components that hold less than this share of the variance are left out."""
-RIDGE = 1e-4
-"""Of the kernel's diagonal: how far samples may be missed, the model's own poses too. A beating gorilla that saw a walk
-and a jump errs by 12.3, 11.6, 11.9 and 12.5 % at 3e-4, 1e-4, 3e-5 and 1e-5, one jumping that saw the others by 13.9 to
-14.0 at all of them."""
 SOUND = 0.5
 """Regressed stiffness must stay above this share of the true one in its softest direction: flesh that is far too soft
 flies off. Where bases far apart are mixed in the world, a percent of a stiff mode is more than all of a soft one."""
@@ -95,20 +92,21 @@ def with_stiffness_map(
         flesh.mesh.vertices,
         posing.positions,
         lengths,
-        ["beyond the poses' own, with ranges", mixed, PAIRS, COMPONENTS, KEPT, RIDGE],
+        ["how stiff, by joints that matter", mixed, PAIRS, COMPONENTS, KEPT, *RANGES, ITERATIONS, DIRECTIONS],
         model.interpolation,
-        [share, MOST] if yields else [],
+        [share] if yields else [],
     )
 
     def make() -> Arrays:
         stiffness = _stiffness_at(_Task(model, flesh, fabric, share if yields else None, poses), jobs, progress)
         mixture = np.stack([model.positive_weights(p) for p in poses]) if mixed else np.ones((len(poses), 1))
-        coefficients, components = fitted_map(stiffness, mixture, samples.features, groups, lengths)
-        kernel = pose_kernel(samples.features, samples.features, groups, lengths)
+        relevance, coefficients, components = fitted_map(stiffness, mixture, samples.features, groups, lengths)
+        kernel = pose_kernel(samples.features, samples.features, groups, lengths, PAIRS, relevance)
         regressed = np.tensordot(np.concatenate([mixture, kernel @ coefficients], axis=1), components, axes=1)
         return {
             "range": stiffness_range(regressed[: samples.usual], stiffness[: samples.usual]),
             "alone": stiffness_range(regressed[samples.usual :], stiffness[samples.usual :]),
+            "relevance": relevance,
             "coefficients": coefficients,
             "components": components.astype(np.float32),
         }
@@ -128,6 +126,7 @@ def with_stiffness_map(
         lengths,
         samples.features,
         PAIRS,
+        found["relevance"],
         found["coefficients"],
         np.concatenate([own, springs.astype(np.float32), learned]).astype(np.float64),
         touching.astype(np.int32),
@@ -171,7 +170,7 @@ def _steady(
 ) -> float:
     key = content_hash(
         model.shapes, model.cubature.tets, model.cubature.weights, model.vertex_mass, flesh.mesh.vertices,
-        posing.positions, fabric.young, fabric.poisson, fabric.law, [share, *SHARES, STEADY, MOST],
+        posing.positions, fabric.young, fabric.poisson, fabric.law, [share, *SHARES, STEADY],
     )  # fmt: skip
     found = cache.get("steady", key, lambda: {"share": np.array(steady_share(share, *_at_poses(model, flesh, fabric)))})
     return float(found["share"])
@@ -258,8 +257,9 @@ def stiffness_range(regressed: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 def fitted_map(
     stiffness: np.ndarray, mixture: np.ndarray, features: np.ndarray, groups: np.ndarray, lengths: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients (t, k) and components (o + k, r, r) for K̃ (t, r, r) at features (t, f), those of o poses first.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How much each joint matters (G,), coefficients (t, k) and components (o + k, r, r) for K̃ (t, r, r) at features
+    (t, f), those of o poses first.
 
     The differences from the poses' own, mixed by `mixture` (t, o), are compressed to their principal components,
     measured against the first, so that soft modes count as much as stiff ones.
@@ -276,7 +276,8 @@ def fitted_map(
     kept = order[values[order] > KEPT * max(values.sum(), 1e-300) / len(values)]
     shares = vectors[:, kept]
     components = np.einsum("tk,tij->kij", shares, differences)
-    kernel = pose_kernel(features, features, groups, lengths)
-    ridge = RIDGE * np.diag(kernel.diagonal())
-    coefficients = cho_solve((cholesky(kernel + ridge, lower=True), True), shares)
-    return coefficients, np.concatenate([own, components])
+    single = joint_kernels(features, features, groups, lengths)
+    relevance, noise = fitted_relevance(single, shares * np.sqrt(values[kept]))
+    kernel = mixed_kernel(single, relevance)
+    factor = cholesky(kernel + noise * np.eye(len(kernel)), lower=True)
+    return relevance, cho_solve((factor, True), shares), np.concatenate([own, components])

@@ -14,18 +14,11 @@ Loads on the rest move the modes, too. Under accelerations a the body goes to K�
 M̂⁻¹VᵀM K⁻¹M a; K⁺ holds them there if the force on them is WᵀM a with the yielding shapes W = K⁻¹MV A⁻¹M̂, A = VᵀM K⁻¹MV,
 not VᵀM a. W is V and what the rest does beside it. What that adds to the inertia of the bones, seen from each bone,
 hardly depends on the pose (by a fifth of itself over all sample poses of a gorilla), so its mean over the poses is
-taken (`yielding_inertia`); where K⁺ is limited (below) it is exact at no pose. Wind, pulls and contacts act
-on the modes alone. In a gorilla's walk and jump, everything linear and K known, it takes the error of the modes
-from 6.9 and 8.1 % to 4.5 and 5.9.
-
-Flesh that a pose squeezes gets stiffer in a few directions, by several times. In those it hardly moves, however stiff
-it is taken to be; but a map from poses to stiffnesses that has to follow them errs at poses it has not seen, and in
-soft directions too. So no pose counts as more than `MOST` times as stiff as the neutral one, or as γ VᵀKV.
+taken (`yielding_inertia`). Wind, pulls and contacts act on the modes alone. In a gorilla's walk and jump, everything
+linear and K known, it takes the error of the modes from 6.9 and 8.1 % to 4.5 and 5.9.
 """
 
 from __future__ import annotations
-
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh
@@ -39,17 +32,9 @@ from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
 from softrig.pipeline.inertia_map import SLIGHT, drop_faint
 
-MOST = 1.5
-"""Largest stiffness of a pose, of the neutral pose's. At 1.5, 2.5 and without a limit the unseen beat of a gorilla is
-12, 32 and 31 % off, its walk 11.0, 11.6 and 11.8, its jump 13.9, 13.7 and 13.8. What is lost is frequency: the walk
-ends in a pose whose lowest is 2 % lower with the limit."""
-
 
 class YieldingStiffness:
-    """K⁺ of a model with one basis, at any pose: at most `MOST` times that of the first, at least γ VᵀKV.
-
-    `share` is γ. Where the poses have materials of their own it may be as stiff as it is: those are meant.
-    """
+    """K⁺ of a model with one basis, at any pose, at least γ VᵀKV; `share` is γ."""
 
     def __init__(self, model: PoseSpaceModel, flesh: Flesh, fabric: Fabric, share: float) -> None:
         self._model, self._fabric, self._share = model, fabric, share
@@ -64,19 +49,11 @@ class YieldingStiffness:
         )
         self._solver = symmetric_solver(self._body.solver_name)
 
-    @cached_property
-    def _neutral(self) -> np.ndarray | None:
-        """K⁺ of the first pose; None where the poses have materials of their own."""
-        if not self._fabric.is_same_at_all_poses:
-            return None
-        return self._yielding_and_given(self._model.poses.parameters[0])[0]
-
     def at(self, p: np.ndarray) -> np.ndarray:
         """(r, r) at parameters p (P,), newton per metre."""
-        neutral = self._neutral
-        yielding, given = self._yielding_and_given(p)
-        if neutral is not None:
-            yielding = lowered(yielding, neutral, MOST)
+        basis, heavy = self._placed(p)
+        given = basis.T @ (self._body.rest_stiffness @ basis)
+        yielding = yielding_stiffness(basis.T @ heavy, self._solver.inverse_products(heavy))
         return raised(yielding, given, self._share)
 
     def beside(self, p: np.ndarray) -> np.ndarray:
@@ -85,12 +62,6 @@ class YieldingStiffness:
         shapes = yielding_shapes(basis, heavy, self._solver.solve(heavy)) - basis
         turns = self._model.vertex_rotations(p)
         return np.einsum("nji,njk->nik", turns, self._body.expand(shapes), optimize=True)
-
-    def _yielding_and_given(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """K⁺ and VᵀKV."""
-        basis, heavy = self._placed(p)
-        given = basis.T @ (self._body.rest_stiffness @ basis)
-        return yielding_stiffness(basis.T @ heavy, self._solver.inverse_products(heavy)), given
 
     def _placed(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(3·free, r) V in the world and MV, with K of that pose factorised."""
@@ -139,15 +110,6 @@ def yielding_stiffness(mass: np.ndarray, yields: np.ndarray) -> np.ndarray:
 
 def raised(stiffness: np.ndarray, other: np.ndarray, least: float) -> np.ndarray:
     """`stiffness` (r, r), where it is below `least` times `other` (r, r) in some direction raised to that."""
-    return _compared(stiffness, other, least, np.inf)
-
-
-def lowered(stiffness: np.ndarray, other: np.ndarray, most: float) -> np.ndarray:
-    """`stiffness` (r, r), where it is above `most` times `other` (r, r) in some direction lowered to that."""
-    return _compared(stiffness, other, -np.inf, most)
-
-
-def _compared(stiffness: np.ndarray, other: np.ndarray, least: float, most: float) -> np.ndarray:
     shares, directions = eigh(stiffness, other)
     sides = other @ directions
-    return (sides * np.clip(shares, least, most)) @ sides.T
+    return (sides * np.maximum(shares, least)) @ sides.T
