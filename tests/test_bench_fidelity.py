@@ -48,6 +48,17 @@ def test_how_far_tets_turn():
     np.testing.assert_allclose(fidelity.turned_by(tets, rest, rest * [1.0, 2.0, 0.5]), 0.0, atol=1e-6)
 
 
+def test_a_case_with_a_goal_states_the_other_goals():
+    case = fidelity.CASES[0]
+    ours = Row("a: ours", "%", 11.0, also={"against a converged step, %": 11.5, "frequency, % off": -0.4})
+    converged, frequency = fidelity._other_goals(case, ours)
+    assert (converged.what, converged.ours, converged.goal) == ("a: ours, against a converged step", 11.5, 12.0)
+    assert (frequency.what, frequency.ours, frequency.goal) == ("a: ours, frequency", 0.4, 1.0)
+    assert fidelity._other_goals(replace(case, goal=fidelity.LIMB), ours)[0].goal == 18.0
+    assert fidelity._other_goals(case, replace(ours, also={})) == []
+    assert fidelity._other_goals(replace(case, goal=None), ours) == []
+
+
 def test_a_case_may_be_called_otherwise():
     names = [case.what for case in fidelity.OTHERS]
     assert len(set(names)) == len(names)
@@ -106,7 +117,10 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
         assert told[title][-1] == 1.0, title
     assert list(sizes) == ["arm without 'bend'"]
     by_name = {row.what.split(": ")[1]: row for row in rows}
-    assert len(by_name) == 11
+    assert len(by_name) == 12
+    other = by_name.pop("ours, frequency")
+    assert other.ours == abs(by_name["ours"].also["frequency, % off"])
+    assert other.goal == 1.0
     coarse = by_name.pop("a coarse full mesh of equal cost")
     assert coarse.ours > coarse.also["ours on the surface, %"] > 0.0
     assert coarse.also["tets"] < 450  # as many as asked for, more or less
@@ -126,7 +140,7 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
     assert by_name["ours"].ours < by_name["basis of the neutral pose, exact forces"].ours
     assert abs(by_name["ours"].also["frequency, % off"]) < 20.0
     few, _ = fidelity.case_rows(replace(case, baselines=False), tmp_path, converged=False)
-    assert few == rows[:3]
+    assert few == rows[:4]
     assert abs(by_name["ours"].ours - by_name["ours, forces of every tet"].ours) < 1.0, "few tets are enough"
 
 
