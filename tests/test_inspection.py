@@ -203,6 +203,8 @@ def test_forces_far_off_are_told_of_by_their_kind() -> None:
         (told,) = soft_problems(replace(bar_model(), notes=notes))
         assert ("32 % off (contacts' springs included); " in told) == springs
         assert ("32 % off; " in told) == (not springs)
+        (told,) = soft_problems(replace(mapped(bar_model()), notes=notes))
+        assert "32 % off; " in told, "a learned stiffness is measured without them"
 
 
 @pytest.mark.parametrize(

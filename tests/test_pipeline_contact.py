@@ -13,6 +13,7 @@ from characters_for_tests import SMALL, limb
 from softrig.meshing.boxes import box_tets
 from softrig.models.stiffness_map import contact_share
 from softrig.pipeline.build import Built, build, build_parts
+from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.stiffness import CONTACT, YIELDING_CONTACT, contact_stiffness
 from softrig.pipeline.yielding import YieldingStiffness
 from softrig.poses.materials import PRESETS
@@ -73,6 +74,9 @@ def test_springs_of_fixed_contacts_hold_in_all_directions(cache: Path) -> None:
         learned = model.linear_part(model.poses.parameters[1]) - known.springs(held)
         exact = flesh.at(model.poses.parameters[1])
         assert np.linalg.norm(learned - exact) < 0.01 * np.linalg.norm(exact)
+        errors = between_poses_errors(model, built.flesh, built.posing, built.fabric, model.poses.parameters[1])
+        assert max(errors.gaussian, errors.loads) < 0.1, "springs are no error"
+        assert np.linalg.norm(known.springs(held)) > 0.05 * np.linalg.norm(exact)
     np.testing.assert_allclose(np.diag(springs["fixed"][1]), energies["fixed"], rtol=1e-6)
     assert np.median(np.diag(springs["sliding"][1]) / energies["sliding"]) < 0.8
 

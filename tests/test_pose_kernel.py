@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from softrig.models.pose_kernel import joint_kernels, mixed_kernel, mixed_slopes, pose_kernel, write_kernel
+from softrig.models.pose_kernel import joint_kernels, mixed_kernel, pose_kernel, relevance_slopes, write_kernels
 
 GROUPS = np.array([0, 3, 4, 6], np.int32)
 LENGTHS = np.array([0.7, 0.3, 1.1])
@@ -38,11 +38,11 @@ def test_all_joints_matter_alike_unless_it_is_said() -> None:
 
 
 def test_slopes_by_relevance_are_those_of_differences() -> None:
-    single = joint_kernels(points(4, 7), points(5, 8), GROUPS, LENGTHS)
-    slopes, step = mixed_slopes(single, RELEVANCE, 0.7), 1e-5
+    single, weights, step = joint_kernels(points(4, 7), points(5, 8), GROUPS, LENGTHS), points(4, 9)[:, :5], 1e-5
+    slopes = relevance_slopes(weights, single, RELEVANCE, 0.7)
     for g in range(3):
         high, low = (mixed_kernel(single, RELEVANCE + sign * step * np.eye(3)[g], 0.7) for sign in (1.0, -1.0))
-        np.testing.assert_allclose(slopes[..., g], (high - low) / (2.0 * step), rtol=1e-7)
+        np.testing.assert_allclose(slopes[g], np.sum(weights * (high - low)) / (2.0 * step), rtol=1e-7)
 
 
 def test_one_group_has_no_pairs() -> None:
@@ -59,10 +59,12 @@ def test_it_is_positive_definite() -> None:
 def test_the_compiled_one_is_the_same_and_stays_within_the_samples() -> None:
     samples, features = points(7, 4), 5.0 * points(1, 5)[0]
     low, high = samples.min(axis=0), samples.max(axis=0)
-    out = np.empty(7)
-    write_kernel(np.arange(6, dtype=np.int32), GROUPS, LENGTHS, samples, low, high, 0.8, RELEVANCE, features, out)
+    room, both = np.full((2, 2, 7), np.nan), np.stack([RELEVANCE, np.ones(3)])
+    write_kernels(np.arange(6, dtype=np.int32), GROUPS, LENGTHS, samples, low, high, 0.8, both, features, room)
     known = np.clip(features, low, high)
-    np.testing.assert_allclose(out, pose_kernel(known[None], samples, GROUPS, LENGTHS, 0.8, RELEVANCE)[0], rtol=1e-12)
+    for relevance, out in zip(both, room[0], strict=True):
+        expected = pose_kernel(known[None], samples, GROUPS, LENGTHS, 0.8, relevance)[0]
+        np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
 def test_pairs_learn_what_sums_cannot() -> None:

@@ -120,6 +120,19 @@ def test_maps_of_version_6_have_springs_in_the_stiffness_of_the_poses(tmp_path: 
     assert not np.allclose(model.linear_part(p), alike_model.linear_part(p), rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["stiffness.touching", "stiffness.relevance", "inertia_map.relevance"])
+def test_a_damaged_map_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    save_model(rounded(MODELS["maps"]()), tmp_path / "a.softrig")
+    tensors = load_file(tmp_path / "a.softrig")
+    whole = tensors.pop(name)
+    strange = [None, whole[None], np.full(whole.shape, 1000 if whole.dtype.kind == "i" else -1, whole.dtype)]
+    for wrong in strange:
+        given = tensors if wrong is None else tensors | {name: wrong}
+        save_file(given, tmp_path / "wrong.softrig", METADATA | {"version": "7"})
+        with pytest.raises(ModelFileError, match=r"relevance|touching|contact"):
+            load_character_model(tmp_path / "wrong.softrig")
+
+
 @pytest.mark.parametrize("wrong", [None, np.zeros((3, 1, 9), np.float32), np.zeros((3, 0, 1 << 40), np.float32)])
 def test_a_map_with_half_of_what_turns_is_refused(tmp_path: Path, wrong: np.ndarray | None) -> None:
     save_model(rounded(MODELS["maps"]()), tmp_path / "a.softrig")

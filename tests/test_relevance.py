@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softrig.models.pose_kernel import joint_kernels, mixed_kernel
-from softrig.pipeline.relevance import RANGES, fitted_relevance, left_out
+from softrig.pipeline.relevance import RANGES, fitted_relevance, left_out, loss
 
 GROUPS, LENGTHS = np.arange(6, dtype=np.int32), np.full(5, 2.0)
 
@@ -37,6 +37,17 @@ def test_slopes_are_those_of_differences() -> None:
         moved[i, j] = moved[j, i] = step  # the kernel stays symmetric
         difference = (left_out(kernel + moved, 0.2, targets)[0] - left_out(kernel - moved, 0.2, targets)[0]) / 2 / step
         assert (slopes * moved).sum() / step == pytest.approx(difference, rel=1e-5)
+
+
+def test_the_whole_loss_has_the_slopes_of_differences() -> None:
+    points, step = samples(9), 1e-5
+    single, targets = joint_kernels(points, points, GROUPS, LENGTHS), np.random.default_rng(6).normal(size=(9, 2))
+    logs = np.log([0.4, 3.0, 1.0, 0.1, 2.0, 0.05])
+    slopes = loss(logs, single, targets)[1]
+    for place in range(6):
+        moved = step * np.eye(6)[place]
+        difference = (loss(logs + moved, single, targets)[0] - loss(logs - moved, single, targets)[0]) / (2.0 * step)
+        assert slopes[place] == pytest.approx(difference, rel=1e-6, abs=1e-9)
 
 
 def test_joints_that_do_nothing_do_not_matter_and_unseen_poses_are_answered_better() -> None:

@@ -327,6 +327,10 @@ def test_settings_that_differ_are_found_by_name(folder: Path) -> None:
         "material.poses.rest.young (default, in the file 50000.0)",
         "poses.given",
     ]
+    # The same, said otherwise.
+    contact = project.basis.contact_kind
+    same = project.changed(basis={"contact": {"none": False, "sliding": "sliding", "fixed": "fixed"}[contact]})
+    assert differing_settings(model, same.model_copy(update={"scale": 1.0})) == []
     # What a recipe decides is decided, whatever the file says of it.
     paper = differing_settings(model, project.changed(basis={"recipe": "paper"}))
     assert 'basis.recipe ("load", in the file "paper")' in paper

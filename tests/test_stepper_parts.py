@@ -149,11 +149,15 @@ def test_carriers_end_with_the_weights_of_the_stiffness_map(kind, own):
     model = mapped(bar_model(**KINDS[kind]), own=own)
     stepper = Stepper(model)
     assert model.cubature.stiffness_map.own == own
-    for turn in (0.0, 0.4, -0.9):
-        p = pose(model.rig, (0.2, 0.3, turn), angle=turn)
+    near_last = 0.95 * model.poses.parameters[-1] + 0.05 * model.poses.parameters[0]
+    turned = [pose(model.rig, (0.2, 0.3, turn), angle=turn) for turn in (0.0, 0.4, -0.9)]
+    shares = []
+    for p in (*turned, near_last):
         weights, positive = model.linear_weights(p), model.positive_weights(p)
+        shares.append(weights[own])
         np.testing.assert_allclose(stepper.carriers(p)[-own - 3 :], weights, rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(weights[:own], positive if own > 1 else [1.0])
+    assert 0.1 < max(shares) < 1.0, "springs hold, in part"
     assert np.abs(model.linear_weights(model.rig.parameters.rest)[own + 1 :]).max() > 1e-3
     snapshot = stepper.snapshot()
     stepper.place(stepper.carriers(model.rig.parameters.rest))
@@ -177,20 +181,20 @@ def test_carriers_end_with_the_shares_of_the_inertia_map():
         stepper.restore(snapshot)
         np.testing.assert_array_equal(stepper.snapshot().mixing, snapshot.mixing)
     # One evaluation of the kernel serves both maps where they have the same samples.
-    stiffness, names = model.cubature.stiffness_map, ("columns", "groups", "lengths", "samples", "pairs", "relevance")
+    stiffness, names = model.cubature.stiffness_map, ("columns", "groups", "lengths", "samples", "pairs")
     shared = replace(
         known,
         **{name: getattr(stiffness, name) for name in names},
+        relevance=0.5 + np.arange(len(stiffness.lengths)),
         coefficients=known.coefficients[: len(stiffness.samples)],
     )
-    assert shared.same_kernel(stiffness)
-    assert not known.same_kernel(stiffness)
-    assert not replace(shared, pairs=0.1).same_kernel(stiffness)
-    assert not replace(shared, relevance=2.0 * shared.relevance).same_kernel(stiffness)
+    assert shared.same_samples(stiffness)
+    assert not known.same_samples(stiffness)
+    assert not replace(shared, pairs=0.1).same_samples(stiffness)
     both = replace(model, inertia_map=shared)
-    np.testing.assert_allclose(
-        Stepper(both).carriers(p)[-7:], shared.shares(both.pose_features(p), both.pose_weights(p)), rtol=1e-12
-    )
+    z = Stepper(both).carriers(p)
+    np.testing.assert_allclose(z[-7:], shared.shares(both.pose_features(p), both.pose_weights(p)), rtol=1e-12)
+    np.testing.assert_allclose(z[-11:-7], both.linear_weights(p), rtol=1e-12, atol=1e-14)
 
 
 def test_an_inertia_map_keeps_its_modes_and_refuses_what_does_not_fit():
@@ -256,7 +260,10 @@ def test_a_stiffness_map_ends_where_its_samples_end_and_refuses_what_does_not_fi
         ({"lengths": np.zeros(len(known.lengths))}, "positive"),
         ({"coefficients": known.coefficients[:2]}, "coefficients"),
         ({"samples": np.full_like(known.samples, np.nan)}, "samples"),
-        ({"relevance": -known.relevance}, "negative"),
+        ({"relevance": known.relevance * [1.0, -1.0][: len(known.lengths)]}, "out of range.*1"),
+        ({"relevance": 1e200 * known.relevance}, "out of range"),
+        ({"touching": known.touching[None]}, "touching"),
+        ({"columns": known.columns[None]}, "columns"),
         ({"relevance": known.relevance[:0]}, "relevance"),
         ({"relevance": np.full_like(known.relevance, np.nan)}, "relevance"),
     ):

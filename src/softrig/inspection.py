@@ -319,7 +319,8 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
         moment = max(between, key=lambda name: between[name])
         few = "more of them (cubature.count)" if len(model.cubature.tets) < model.mode_count else "more poses"
         stiffness = "mixed" if model.cubature.stiffness_map is None else "learned"
-        springs = " (contacts' springs included)" if _touches_itself(model) else ""
+        mixed_in = model.cubature.stiffness_map is None and _touches_itself(model)
+        springs = " (contacts' springs included)" if mixed_in else ""
         problems.append(
             f"{moment}: the {len(model.cubature.tets):,} chosen tets and the {stiffness} stiffness give forces "
             f"{100.0 * between[moment]:.0f} % off{springs}; {few} help"
@@ -347,7 +348,7 @@ def soft_remarks(model: PoseSpaceModel) -> tuple[str, ...]:
 
 
 def _touches_itself(model: PoseSpaceModel) -> bool:
-    """Whether there are contacts at any pose. Their springs are meant, and count as errors of the forces even so."""
+    """Whether there are contacts at any pose. Their springs are meant; where they are mixed in they count as errors."""
     basis = model.notes.get("basis")
     contacts = basis.get("contacts") if isinstance(basis, dict) else None
     return isinstance(contacts, list) and any(_is_finite(count) and count > 0 for count in contacts)

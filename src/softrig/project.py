@@ -230,6 +230,14 @@ class Project(_Settings):
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
+def with_recipe(project: Project, recipe: str | None = None) -> Project:
+    """`project` with all that a recipe decides, by default its own: what a model is built by, and notes."""
+    recipe = recipe or project.basis.recipe
+    if recipe not in ("load", "paper"):
+        raise InputError(f"no recipe called {recipe!r}; there are load and paper")
+    return paper_recipe(project) if recipe == "paper" else project.changed(basis={"recipe": "load"})
+
+
 def paper_recipe(project: Project | None = None) -> Project:
     """`project` with the choices PSSD prints: its bases, world-space interpolation, plain cubature, backward Euler at
     90 steps a second. The law stays, and so do the root's frame and its gyroscopic terms, without which a character

@@ -362,7 +362,7 @@ def _other_goals(case: Case, ours: Row) -> list[Row]:
     if case.goal is None:
         return []
     asked = {
-        "against a converged step, %": ("against a converged step", CONVERGED_GOALS[case.goal]),
+        "against a converged step, %": ("against a converged step", CONVERGED_GOALS.get(case.goal)),
         "frequency, % off": ("frequency", FREQUENCY_GOAL),
     }
     return [

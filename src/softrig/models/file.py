@@ -97,9 +97,10 @@ def load_reduced_body(path: str | os.PathLike[str]) -> ReducedBody:
 def load_character_model(path: str | os.PathLike[str], *, rig: Rig | None = None) -> PoseSpaceModel:
     """Read a pose-space character, with the same care. `rig` takes the place of the rig in the file."""
     path = Path(path)
-    _require_kind(_metadata(path), POSE_SPACE, path)
+    metadata = _metadata(path)
+    _require_kind(metadata, POSE_SPACE, path)
     try:
-        return model_from_tensors(_tensors(path, dtype_of), rig)
+        return model_from_tensors(_tensors(path, dtype_of), rig, int(metadata["version"]))
     except (KeyError, ValueError, TypeError, IndexError, SoftrigError, RecursionError) as error:
         raise ModelFileError(f"{path}: inconsistent, {type(error).__name__}: {error}") from error
 

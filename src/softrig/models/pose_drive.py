@@ -16,7 +16,7 @@ import numpy as np
 from softrig.errors import InputError
 from softrig.models.inertia_map import write_shares
 from softrig.models.kernels import pose_space_drive as kernels
-from softrig.models.pose_kernel import PoseKernel, write_kernel
+from softrig.models.pose_kernel import PoseKernel, write_kernels
 from softrig.models.pose_space import PoseSpaceModel, fitted_matrices, parameters_start, rest_inverses
 from softrig.models.stiffness_map import write_weights
 from softrig.numerics.rotations import quaternion_conjugate, unit_quaternions
@@ -149,32 +149,33 @@ class MapDrive:
         self.size = self._weights + (0 if self._inertia is None else len(self._inertia.owners))
         self._place = {int(feature): place for place, feature in enumerate(feature_order(model)[2])}
         maps = [known for known in (self._stiffness, self._inertia) if known is not None]
-        self._tables = [self._table(known) for known in maps]
+        together = len(maps) == 2 and maps[0].same_samples(maps[1])
+        self._tables = [self._table(*maps)] if together else [self._table(known) for known in maps]
+        self._kernels = [row for table in self._tables for row in table[-1][0]]
         # In one order, whichever they were made in: the compiler takes each for another type.
         self._coefficients = [np.ascontiguousarray(known.coefficients) for known in maps]
         self._remainders = None if self._inertia is None else np.ascontiguousarray(self._inertia.remainders)
-        if len(maps) == 2 and maps[0].same_kernel(maps[1]):
-            del self._tables[1]
 
-    def _table(self, known: PoseKernel) -> tuple[Any, ...]:
-        """What `write_kernel` needs, and room for its answer."""
+    def _table(self, known: PoseKernel, *others: PoseKernel) -> tuple[Any, ...]:
+        """What `write_kernels` needs for maps of the same samples, and room for its answer."""
         places = np.array([self._place[int(column)] for column in known.columns], np.int32)
         samples = np.ascontiguousarray(known.samples)
-        kernel = known.groups, known.lengths, samples, *known.bounds, known.pairs, np.ascontiguousarray(known.relevance)
-        return places, *kernel, np.zeros(len(samples))
+        relevance = np.stack([known.relevance, *(other.relevance for other in others)])
+        room = np.zeros((2, len(relevance), len(samples)))
+        return places, known.groups, known.lengths, samples, *known.bounds, known.pairs, relevance, room
 
     def write(self, features: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
         """Write the weights of the stiffness map's components and the shares of the inertia map's, where there are any.
 
         w (m,) of the poses.
         """
-        for places, groups, lengths, samples, low, high, pairs, relevance, values in self._tables:
-            write_kernel(places, groups, lengths, samples, low, high, pairs, relevance, features, values)
+        for places, groups, lengths, samples, low, high, pairs, relevance, room in self._tables:
+            write_kernels(places, groups, lengths, samples, low, high, pairs, relevance, features, room)
         if self._stiffness is not None:
             touching = self._stiffness.touching
-            write_weights(self._tables[0][-1], self._coefficients[0], touching, w, out[: self._weights])
+            write_weights(self._kernels[0], self._coefficients[0], touching, w, out[: self._weights])
         if self._remainders is not None:
-            write_shares(self._tables[-1][-1], self._coefficients[-1], self._remainders, w, out[self._weights :])
+            write_shares(self._kernels[-1], self._coefficients[-1], self._remainders, w, out[self._weights :])
 
 
 def observed_vertices(model: PoseSpaceModel) -> np.ndarray:

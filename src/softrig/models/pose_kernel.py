@@ -28,6 +28,8 @@ from softrig.models.pose_space_checks import require_shapes
 
 PAIRS = 1.0
 """ρ: pairs count as much, all of them, as single joints. From ½ to 2 it hardly matters."""
+MOST_RELEVANCE = 1e6
+"""Far beyond what is fitted; squares of it are still numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,8 @@ class PoseKernel:
 
     def __post_init__(self) -> None:
         f, groups = len(self.columns), len(self.groups) - 1
-        require_shapes(self, {"samples": (None, f), "lengths": (groups,), "relevance": (groups,)})
+        require_shapes(self, {"columns": (None,), "groups": (None,), "samples": (None, f)})
+        require_shapes(self, {"lengths": (groups,), "relevance": (groups,)})
         if not len(self.samples):
             raise InputError("a map over poses needs samples")
         if not (len(self.groups) and self.groups[0] == 0 and self.groups[-1] == f and (np.diff(self.groups) > 0).all()):
@@ -58,8 +61,9 @@ class PoseKernel:
             require_finite(getattr(self, name), f"map over poses: {name}")
         if not (isfinite(self.pairs) and self.pairs >= 0.0):
             raise InputError(f"the share of pairs in a map over poses must be a number from zero up, not {self.pairs}")
-        if (self.relevance < 0.0).any():
-            raise InputError("what joints matter to a map over poses cannot be negative", self.relevance < 0.0)
+        wrong = ~((self.relevance >= 0.0) & (self.relevance <= MOST_RELEVANCE))
+        if wrong.any():
+            raise InputError("relevances of a map over poses are out of range", np.flatnonzero(wrong))
         if not (self.lengths > 0.0).all():
             raise InputError("lengths of a map over poses must be positive", np.flatnonzero(~(self.lengths > 0.0)))
 
@@ -74,9 +78,9 @@ class PoseKernel:
         """(f,) each: the least and the largest of each feature that the samples show."""
         return self.samples.min(axis=0), self.samples.max(axis=0)
 
-    def same_kernel(self, other: PoseKernel) -> bool:
-        """Whether `other` has the same samples, so that one evaluation serves both."""
-        names = ("columns", "groups", "lengths", "samples", "relevance")
+    def same_samples(self, other: PoseKernel) -> bool:
+        """Whether `other` differs in relevances at most, so that one evaluation of the joints serves both."""
+        names = ("columns", "groups", "lengths", "samples")
         same = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
         return same and self.pairs == other.pairs
 
@@ -107,10 +111,11 @@ def mixed_kernel(single: np.ndarray, relevance: np.ndarray, pairs: float = PAIRS
     return np.asarray(total + _of_pairs(len(relevance), pairs) * (total**2 - single**2 @ relevance**2))
 
 
-def mixed_slopes(single: np.ndarray, relevance: np.ndarray, pairs: float = PAIRS) -> np.ndarray:
-    """(a, t, G) the derivative of `mixed_kernel` by the relevance of each joint."""
-    total = (single @ relevance)[..., None]
-    return single + 2.0 * _of_pairs(len(relevance), pairs) * (total - single * relevance) * single
+def relevance_slopes(slopes: np.ndarray, single: np.ndarray, relevance: np.ndarray, pairs: float = PAIRS) -> np.ndarray:
+    """(G,) slopes by the relevance of each joint of what has `slopes` (a, t) by the entries of `mixed_kernel`."""
+    both = 2.0 * _of_pairs(len(relevance), pairs)
+    direct = np.einsum("ij,ijg->g", slopes * (1.0 + both * (single @ relevance)), single, optimize=True)
+    return np.asarray(direct - both * relevance * np.einsum("ij,ijg,ijg->g", slopes, single, single))
 
 
 @njit(cache=True)
@@ -120,7 +125,7 @@ def _of_pairs(groups: int, pairs: float) -> float:
 
 
 @njit(cache=True)
-def write_kernel(
+def write_kernels(
     places: np.ndarray,
     groups: np.ndarray,
     lengths: np.ndarray,
@@ -132,20 +137,26 @@ def write_kernel(
     features: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write κ (t,); `places` (f,): where each feature stands in `features`; `low` and `high` (f,) their bounds."""
+    """Write κ (k, t) of k maps with the same samples and relevances (k, G) of their own; `out` (2, k, t), κ first.
+
+    `places` (f,): where each feature stands in `features`; `low` and `high` (f,) their bounds.
+    """
     of_pairs = _of_pairs(lengths.shape[0], pairs)
+    total, own = out
+    out[:] = 0.0
     for t in range(samples.shape[0]):
         sample = samples[t]
-        total, own = 0.0, 0.0
         for g in range(lengths.shape[0]):
             square = 0.0
             for i in range(groups[g], groups[g + 1]):
                 square += (min(max(features[places[i]], low[i]), high[i]) - sample[i]) ** 2
             distance = np.sqrt(3.0 * square) / lengths[g]
-            single = relevance[g] * (1.0 + distance) * np.exp(-distance)
-            total += single
-            own += single**2
-        out[t] = total + of_pairs * (total**2 - own)
+            single = (1.0 + distance) * np.exp(-distance)
+            for k in range(relevance.shape[0]):
+                total[k, t] += relevance[k, g] * single
+                own[k, t] += (relevance[k, g] * single) ** 2
+        for k in range(relevance.shape[0]):
+            total[k, t] += of_pairs * (total[k, t] ** 2 - own[k, t])
 
 
 @njit(cache=True)

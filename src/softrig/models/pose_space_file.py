@@ -99,8 +99,9 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
     return {name: np.ascontiguousarray(array, dtype_of(name)) for name, array in arrays.items()}
 
 
-def model_from_tensors(arrays: Mapping[str, np.ndarray], rig: Rig | None = None) -> PoseSpaceModel:
-    """The model again. `rig` is needed where the rig was a Python function, which no file can hold."""
+def model_from_tensors(arrays: Mapping[str, np.ndarray], rig: Rig | None, version: int) -> PoseSpaceModel:
+    """The model again, of a file of that version. `rig` is needed where it was a Python function, which no file can
+    hold."""
     document = json.loads(arrays["document"].tobytes())
     rig = _rig(document, arrays, rig)
     names, regions = tuple(map(str, document["pose_names"])), tuple(map(str, document["region_names"]))
@@ -119,10 +120,10 @@ def model_from_tensors(arrays: Mapping[str, np.ndarray], rig: Rig | None = None)
         region_names=regions,
         cubature=Cubature(
             **{name: arrays[f"cubature.{name}"] for name in _CUBATURE},
-            stiffness_map=_map(StiffnessMap, "stiffness", _STIFFNESS, arrays, document),
+            stiffness_map=_map(StiffnessMap, "stiffness", _STIFFNESS, arrays, document, version),
             beyond=_share(document.get("beyond", 1.0)),
         ),
-        inertia_map=_map(InertiaMap, "inertia_map", _INERTIA, arrays, document),
+        inertia_map=_map(InertiaMap, "inertia_map", _INERTIA, arrays, document, version),
         clips=clips_from_record(document["clips"], arrays, rig.parameters),
         notes=_notes(document["notes"]),
         size=float(document["size"]),
@@ -169,6 +170,7 @@ def _map(
     names: tuple[str, ...],
     arrays: Mapping[str, np.ndarray],
     document: Mapping[str, Any],
+    version: int,
 ) -> _Map | None:
     if f"{prefix}.components" not in arrays:
         return None
@@ -185,11 +187,11 @@ def _map(
         poses = arrays["poses.parameters"].shape[0]
         modes = arrays["region_of_mode"].shape[0]
         found |= {"turners": np.zeros(0, np.int32), "turned": np.zeros((0, modes, 3 * poses))}
-    # Files before version 7: all joints mattered alike, and springs of contacts were part of the poses' stiffness.
-    if "relevance" not in found and "lengths" in found:
-        found["relevance"] = np.ones(found["lengths"].shape)
-    if kind is StiffnessMap and "touching" not in found:
-        found["touching"] = np.zeros(0, np.int32)
+    if version < 7:
+        # All joints mattered alike, and springs of contacts were part of the poses' stiffness.
+        found.setdefault("relevance", np.ones(np.shape(found.get("lengths", ()))))
+        if kind is StiffnessMap:
+            found.setdefault("touching", np.zeros(0, np.int32))
     missing = set(names) - found.keys()
     if missing:
         raise InputError(f"the map '{prefix}' lacks {', '.join(sorted(missing))}")

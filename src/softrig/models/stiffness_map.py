@@ -16,7 +16,6 @@ smooth kernel takes away again.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -40,7 +39,7 @@ class StiffnessMap(PoseKernel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_shapes(self, {"coefficients": (len(self.samples), None)})
+        require_shapes(self, {"coefficients": (len(self.samples), None), "touching": (None,)})
         if self.own < 1:
             raise InputError(
                 f"{len(self.components)} components for {self.coefficients.shape[1]} columns, "
@@ -74,9 +73,14 @@ class StiffnessMap(PoseKernel):
 
 
 @njit(cache=True)
-def contact_share(weights: Any) -> Any:
-    """How much contacts of poses hold at their weights w⁺, numbers or arrays: nothing until a pose is halfway there."""
-    return np.maximum(2.0 * weights - 1.0, 0.0) ** 2
+def _held(weight: float) -> float:
+    """How much contacts of a pose hold at its weight w⁺: nothing until it is halfway there."""
+    return max(2.0 * weight - 1.0, 0.0) ** 2
+
+
+def contact_share(weights: np.ndarray) -> np.ndarray:
+    """(m,) how much the contacts of each pose hold at pose weights w⁺ (m,)."""
+    return np.array([_held(float(weight)) for weight in weights])
 
 
 @njit(cache=True)
@@ -92,6 +96,6 @@ def write_weights(
     for i in range(own):
         out[i] = 1.0 if own == 1 else max(w[i], 0.0) / total
     for i in range(springs):
-        out[own + i] = contact_share(w[touching[i]] / total)
+        out[own + i] = _held(w[touching[i]] / total)
     out[own + springs :] = 0.0
     add_mixture(kernel, coefficients, out[own + springs :])

@@ -22,7 +22,7 @@ from softrig.pipeline.regions import known_regions, make_regions
 from softrig.pipeline.rigging import Bones, bones_of
 from softrig.pipeline.shapes import Shapes, make_shapes
 from softrig.pipeline.telling import Stage, untold, with_kept
-from softrig.project import Project, paper_recipe
+from softrig.project import Project, with_recipe
 from softrig.rig.anatomy import bony_joints
 from softrig.rig.character import Character
 
@@ -122,14 +122,6 @@ def build_parts(
     model.notes["source"] = source_note(character)
     model.notes["stages"] = {"made": stages.made, "reused": stages.reused}
     return Built(model, character, flesh, posing, fabric, shapes)
-
-
-def with_recipe(project: Project, recipe: str | None = None) -> Project:
-    """`project` with all that a recipe decides, by default its own: what a model is built by, and notes."""
-    recipe = recipe or project.basis.recipe
-    if recipe not in ("load", "paper"):
-        raise InputError(f"no recipe called {recipe!r}; there are load and paper")
-    return paper_recipe(project) if recipe == "paper" else project.changed(basis={"recipe": "load"})
 
 
 def _checked(

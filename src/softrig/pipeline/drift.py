@@ -9,8 +9,7 @@ from typing import Any
 
 from softrig.errors import InputError
 from softrig.models.pose_space import PoseSpaceModel
-from softrig.pipeline.build import with_recipe
-from softrig.project import Project, load_project
+from softrig.project import Project, load_project, with_recipe
 
 MOST_SETTINGS, LONGEST_VALUE = 6, 40
 """Named in a line, and letters of a value that is shown."""
@@ -49,10 +48,18 @@ def differing_settings(model: PoseSpaceModel, project: Project) -> list[str]:
     except ValueError:
         return []  # by another softrig, whose settings have other names
     settings = built, with_recipe(project)
-    before, now = (_flat(each.model_dump(mode="json")) for each in settings)
+    before, now = (_flat(_meant(each)) for each in settings)
     said = [_flat(each.model_dump(mode="json", exclude_defaults=True)) for each in settings]
     names = [name for name in {**said[0], **said[1]} if before.get(name) != now.get(name)]
     return [name + _values(before.get(name), now.get(name)) for name in names]
+
+
+def _meant(project: Project) -> dict[str, Any]:
+    """All settings, those that can be said in several ways as what they mean."""
+    content = project.model_dump(mode="json")
+    content["scale"] = project.metres_per_unit
+    content["basis"]["contact"] = project.basis.contact_kind
+    return content
 
 
 def _flat(content: dict[str, Any], above: str = "") -> dict[str, Any]:

@@ -74,7 +74,7 @@ def require_material(
     _require_poses(project, poses)
     for own in (project.material, *project.material.poses.values()):
         for painted in (own.softness_map, own.stiffness_map):
-            if painted:
+            if painted is not None:
                 paint_map(character, painted, folder)
         for constant in (own.young, own.poisson):
             if isinstance(constant, str):

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from softrig.models.pose_kernel import mixed_kernel, mixed_slopes
+from softrig.models.pose_kernel import mixed_kernel, relevance_slopes
 
 RANGES = (0.01, 20.0, 1e-6, 1e-4)
 """The least and the largest relevance of a joint; and of the noise, of the kernel's diagonal.
@@ -30,24 +30,27 @@ DIRECTIONS = 40
 def fitted_relevance(single: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, float]:
     """a (G,) and ν for kernels of the joints (t, t, G) and targets (t, k)."""
     groups, (least, most, quiet, noisy) = single.shape[2], RANGES
-    known, same = _largest(targets), np.ones((1, 1, groups))
-    start = np.log(np.r_[np.ones(groups), noisy])
-    if not known.any():
-        return np.ones(groups), noisy * float(mixed_kernel(same, np.ones(groups))[0, 0])
-
-    def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
-        relevance, share = np.exp(logs[:-1]), float(np.exp(logs[-1]))
-        diagonal = float(mixed_kernel(same, relevance)[0, 0])
-        value, slopes = left_out(mixed_kernel(single, relevance), share * diagonal, known)
-        by_joint = np.einsum("ij,ijg->g", slopes, mixed_slopes(single, relevance), optimize=True)
-        by_joint += share * np.trace(slopes) * mixed_slopes(same, relevance)[0, 0]
-        return value, np.r_[by_joint * relevance, np.trace(slopes) * share * diagonal]
-
-    bounds = [*[np.log([least, most])] * groups, np.log([quiet, noisy])]
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": ITERATIONS})
-    logs = found.x if found.fun < loss(start)[0] else start
+    known, start = _largest(targets), np.log(np.r_[np.ones(single.shape[2]), noisy])
+    logs = start
+    if float(np.sum(known**2)) > 0.0:
+        bounds = [*[np.log([least, most])] * groups, np.log([quiet, noisy])]
+        options = {"maxiter": ITERATIONS}
+        found = minimize(loss, start, (single, known), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        logs = found.x if found.fun < loss(start, single, known)[0] else start
     relevance = np.exp(logs[:-1])
-    return relevance, float(np.exp(logs[-1]) * mixed_kernel(same, relevance)[0, 0])
+    return relevance, float(np.exp(logs[-1]) * mixed_kernel(np.ones((1, 1, groups)), relevance)[0, 0])
+
+
+def loss(logs: np.ndarray, single: np.ndarray, targets: np.ndarray) -> tuple[float, np.ndarray]:
+    """log Σ_t ‖e_t‖² and its slopes by the logarithms of a and of ν/κ(p, p) (G + 1,)."""
+    relevance, share = np.exp(logs[:-1]), float(np.exp(logs[-1]))
+    same = np.ones((1, 1, len(relevance)))
+    noise = share * float(mixed_kernel(same, relevance)[0, 0])
+    value, slopes = left_out(mixed_kernel(single, relevance), noise, targets)
+    by_noise = np.trace(slopes)
+    by_joint = relevance_slopes(slopes, single, relevance)
+    by_joint += share * by_noise * relevance_slopes(np.ones((1, 1)), same, relevance)
+    return value, np.r_[by_joint * relevance, by_noise * noise]
 
 
 def left_out(kernel: np.ndarray, noise: float, targets: np.ndarray) -> tuple[float, np.ndarray]:

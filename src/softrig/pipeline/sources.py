@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from softrig.characters import CHARACTERS, built_in
-from softrig.errors import InputError
+from softrig.errors import InputError, notice
 from softrig.io.characters import load_character, read_character
 from softrig.io.glb_writer import write_character_glb
-from softrig.io.sizes import diagonal, likelier_scale
+from softrig.io.sizes import diagonal, likelier_scale, size_trouble
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.project import noted_scale
 from softrig.rig.character import Character
@@ -29,6 +29,8 @@ def named_character(name: str | Path, *, scale: float | None = 1.0) -> Character
     character = read_character(path)
     size = diagonal(character)
     proposed = likelier_scale(size, 1.0)
+    if proposed is None and (trouble := size_trouble(character, 1.0)):
+        notice(f"{path}: {trouble}")
     if proposed is not None:
         raise InputError(
             f"{path}: the character is {size:.3g} m from corner to corner, and would move like a thing of that size; "

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
-from softrig.models.pose_kernel import PAIRS, joint_kernels, mixed_kernel, pose_kernel
+from softrig.models.pose_kernel import PAIRS, joint_kernels, mixed_kernel
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stiffness_map import StiffnessMap
 from softrig.pipeline.cache import Arrays, StageCache, content_hash
@@ -91,7 +91,10 @@ def with_stiffness_map(
         fabric.law,
         flesh.mesh.vertices,
         posing.positions,
+        samples.features,
+        groups,
         lengths,
+        samples.usual,
         ["how stiff, by joints that matter", mixed, PAIRS, COMPONENTS, KEPT, *RANGES, ITERATIONS, DIRECTIONS],
         model.interpolation,
         [share] if yields else [],
@@ -100,8 +103,9 @@ def with_stiffness_map(
     def make() -> Arrays:
         stiffness = _stiffness_at(_Task(model, flesh, fabric, share if yields else None, poses), jobs, progress)
         mixture = np.stack([model.positive_weights(p) for p in poses]) if mixed else np.ones((len(poses), 1))
-        relevance, coefficients, components = fitted_map(stiffness, mixture, samples.features, groups, lengths)
-        kernel = pose_kernel(samples.features, samples.features, groups, lengths, PAIRS, relevance)
+        single = joint_kernels(samples.features, samples.features, groups, lengths)
+        relevance, coefficients, components = fitted_map(stiffness, mixture, single)
+        kernel = mixed_kernel(single, relevance)
         regressed = np.tensordot(np.concatenate([mixture, kernel @ coefficients], axis=1), components, axes=1)
         return {
             "range": stiffness_range(regressed[: samples.usual], stiffness[: samples.usual]),
@@ -256,10 +260,10 @@ def stiffness_range(regressed: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 
 def fitted_map(
-    stiffness: np.ndarray, mixture: np.ndarray, features: np.ndarray, groups: np.ndarray, lengths: np.ndarray
+    stiffness: np.ndarray, mixture: np.ndarray, single: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How much each joint matters (G,), coefficients (t, k) and components (o + k, r, r) for K̃ (t, r, r) at features
-    (t, f), those of o poses first.
+    """How much each joint matters (G,), coefficients (t, k) and components (o + k, r, r) for K̃ (t, r, r), those of o
+    poses first; `single` (t, t, G) kernels of the joints between the samples.
 
     The differences from the poses' own, mixed by `mixture` (t, o), are compressed to their principal components,
     measured against the first, so that soft modes count as much as stiff ones.
@@ -276,7 +280,6 @@ def fitted_map(
     kept = order[values[order] > KEPT * max(values.sum(), 1e-300) / len(values)]
     shares = vectors[:, kept]
     components = np.einsum("tk,tij->kij", shares, differences)
-    single = joint_kernels(features, features, groups, lengths)
     relevance, noise = fitted_relevance(single, shares * np.sqrt(values[kept]))
     kernel = mixed_kernel(single, relevance)
     factor = cholesky(kernel + noise * np.eye(len(kernel)), lower=True)

@@ -69,7 +69,8 @@ def luminance(colours: np.ndarray) -> np.ndarray:
 
 
 def lightened(linear_light: np.ndarray, power: float) -> np.ndarray:
-    """(…, 3) sRGB of linear light in 0 … 1 whose luminance Y is raised to Y**power; the proportions of a colour stay.
+    """(…, 3) sRGB of linear light in 0 … 1 whose luminance Y is raised to Y**power; the proportions of a colour stay as
+    far as none of them is cut at 1.
 
     Below 1, what is dark grows lighter and white stays white: fur that is nearly black shows its form.
     """
