@@ -59,10 +59,10 @@ def test_it_is_positive_definite() -> None:
 def test_the_compiled_one_is_the_same_and_stays_within_the_samples() -> None:
     samples, features = points(7, 4), 5.0 * points(1, 5)[0]
     low, high = samples.min(axis=0), samples.max(axis=0)
-    room, both = np.full((2, 2, 7), np.nan), np.stack([RELEVANCE, np.ones(3)])
-    write_kernels(np.arange(6, dtype=np.int32), GROUPS, LENGTHS, samples, low, high, 0.8, both, features, room)
+    found, both, places = np.full((2, 7), np.nan), np.stack([RELEVANCE, np.ones(3)]), np.arange(6, dtype=np.int32)
+    write_kernels(places, GROUPS, LENGTHS, samples, low, high, 0.8, both, features, np.empty(3), found)
     known = np.clip(features, low, high)
-    for relevance, out in zip(both, room[0], strict=True):
+    for relevance, out in zip(both, found, strict=True):
         expected = pose_kernel(known[None], samples, GROUPS, LENGTHS, 0.8, relevance)[0]
         np.testing.assert_allclose(out, expected, rtol=1e-12)
 

@@ -151,7 +151,7 @@ class MapDrive:
         maps = [known for known in (self._stiffness, self._inertia) if known is not None]
         together = len(maps) == 2 and maps[0].same_samples(maps[1])
         self._tables = [self._table(*maps)] if together else [self._table(known) for known in maps]
-        self._kernels = [row for table in self._tables for row in table[-1][0]]
+        self._kernels = [row for table in self._tables for row in table[-1]]
         # In one order, whichever they were made in: the compiler takes each for another type.
         self._coefficients = [np.ascontiguousarray(known.coefficients) for known in maps]
         self._remainders = None if self._inertia is None else np.ascontiguousarray(self._inertia.remainders)
@@ -161,16 +161,16 @@ class MapDrive:
         places = np.array([self._place[int(column)] for column in known.columns], np.int32)
         samples = np.ascontiguousarray(known.samples)
         relevance = np.stack([known.relevance, *(other.relevance for other in others)])
-        room = np.zeros((2, len(relevance), len(samples)))
-        return places, known.groups, known.lengths, samples, *known.bounds, known.pairs, relevance, room
+        room = np.zeros(len(known.lengths)), np.zeros((len(relevance), len(samples)))
+        return places, known.groups, known.lengths, samples, *known.bounds, known.pairs, relevance, *room
 
     def write(self, features: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
         """Write the weights of the stiffness map's components and the shares of the inertia map's, where there are any.
 
         w (m,) of the poses.
         """
-        for places, groups, lengths, samples, low, high, pairs, relevance, room in self._tables:
-            write_kernels(places, groups, lengths, samples, low, high, pairs, relevance, features, room)
+        for places, groups, lengths, samples, low, high, pairs, relevance, single, answer in self._tables:
+            write_kernels(places, groups, lengths, samples, low, high, pairs, relevance, features, single, answer)
         if self._stiffness is not None:
             touching = self._stiffness.touching
             write_weights(self._kernels[0], self._coefficients[0], touching, w, out[: self._weights])

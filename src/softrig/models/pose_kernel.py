@@ -135,15 +135,14 @@ def write_kernels(
     pairs: float,
     relevance: np.ndarray,
     features: np.ndarray,
+    single: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write κ (k, t) of k maps with the same samples and relevances (k, G) of their own; `out` (2, k, t), κ first.
+    """Write κ (k, t) of k maps with the same samples and relevances (k, G) of their own; `single` (G,) is scratch.
 
     `places` (f,): where each feature stands in `features`; `low` and `high` (f,) their bounds.
     """
     of_pairs = _of_pairs(lengths.shape[0], pairs)
-    total, own = out
-    out[:] = 0.0
     for t in range(samples.shape[0]):
         sample = samples[t]
         for g in range(lengths.shape[0]):
@@ -151,12 +150,14 @@ def write_kernels(
             for i in range(groups[g], groups[g + 1]):
                 square += (min(max(features[places[i]], low[i]), high[i]) - sample[i]) ** 2
             distance = np.sqrt(3.0 * square) / lengths[g]
-            single = (1.0 + distance) * np.exp(-distance)
-            for k in range(relevance.shape[0]):
-                total[k, t] += relevance[k, g] * single
-                own[k, t] += (relevance[k, g] * single) ** 2
+            single[g] = (1.0 + distance) * np.exp(-distance)
         for k in range(relevance.shape[0]):
-            total[k, t] += of_pairs * (total[k, t] ** 2 - own[k, t])
+            total, own = 0.0, 0.0
+            for g in range(lengths.shape[0]):
+                counted = relevance[k, g] * single[g]
+                total += counted
+                own += counted * counted
+            out[k, t] = total + of_pairs * (total**2 - own)
 
 
 @njit(cache=True)
