@@ -199,6 +199,7 @@ def test_pulls_on_a_plain_body_become_a_basis_that_knows_them(browser):
         mouse, vertex = screen.page.mouse, screen.in_sight(0.95)
         for across, up in ((0, -80), (60, 0), (0, 70)):
             before = screen.page.evaluate("softrig.state.sketch.pulls")
+            screen.still()  # or it has swung away from where it is taken hold of
             x, y = screen.place(vertex)
             mouse.move(x, y)
             mouse.down()
