@@ -48,7 +48,9 @@ class Word:
 
 PRESETS_OWN = "the preset's"
 WORDS: dict[str, Word] = {
-    "scale": Word("m", "1", "Metres per unit of the character file; where nothing is said, an unlikely size is refused."),
+    "scale": Word(
+        "m", "1", "Metres per unit of the character file; an unlikely size is refused where it is not given."
+    ),
     "seed": Word("1", meaning="Of everything random: the same seed gives the same model."),
     "parts": Word(absent="guessed from the meshes", meaning="Role of a part by its name."),
     "tets": Word("tets"),
