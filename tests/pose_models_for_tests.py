@@ -302,9 +302,9 @@ def as_kept(matrices: np.ndarray) -> np.ndarray:
     return matrices.astype(np.float32).astype(np.float64)
 
 
-def mapped(model, seed=0, own=1):
+def mapped(model, seed=0, own=1, flexible=False):
     """The model with a stiffness map of random components over its features: `own` of poses, springs of the last pose,
-    two learned."""
+    two learned; where it is `flexible`, those of the flexibility of a stiffness of the same size."""
     rng = np.random.default_rng(seed)
     r = model.mode_count
     columns = np.flatnonzero(model.poses.feature_weights).astype(np.int32)
@@ -312,6 +312,9 @@ def mapped(model, seed=0, own=1):
     matrices = rng.normal(size=(own + 3, r, r))
     matrices = matrices + matrices.transpose(0, 2, 1)
     matrices[:own] += 200.0 * np.eye(r)
+    if flexible:
+        others = np.r_[:own, own + 1 : own + 3]
+        matrices[others] /= 200.0**2
     matrices = as_kept(matrices)
     known = StiffnessMap(
         columns,
@@ -323,6 +326,7 @@ def mapped(model, seed=0, own=1):
         rng.normal(size=(5, 2)),
         matrices,
         np.array([len(model.poses) - 1], np.int32),
+        flexible,
     )
     return replace(model, cubature=replace(model.cubature, stiffness_map=known))
 

@@ -138,7 +138,12 @@ def elasticity(model: PoseSpaceModel, pose: Pose, q: np.ndarray, tet_scale=None)
             stiffness -= weight * G.T @ H @ G
     correction = np.tensordot(pose.positive, cubature.stiffness_correction, axes=1)
     if pose.mixing is not None:
-        correction = np.tensordot(pose.mixing, cubature.stiffness_map.components, axes=1)
+        known = cubature.stiffness_map
+        springs = range(known.own, known.own + len(known.touching))
+        others = [k for k in range(len(pose.mixing)) if k not in springs]
+        correction = np.tensordot(pose.mixing[others], known.components[others], axes=1)
+        correction = np.linalg.inv(correction) if known.flexible else correction
+        correction += np.tensordot(pose.mixing[springs], known.components[springs], axes=1)
     return force + correction @ x, stiffness + correction
 
 

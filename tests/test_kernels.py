@@ -10,6 +10,7 @@ from numba.core.dispatcher import Dispatcher
 
 import softrig
 from softrig.models.kernels.dense import lower_matvec, packed_cholesky, packed_cholesky_solve, packed_matvec
+from softrig.models.kernels.inverse import invert
 from softrig.numerics.symmetric_tensors import pack
 
 ROOT = Path(__file__).parent.parent
@@ -117,3 +118,17 @@ def test_what_sums_in_any_order_is_part_of_its_caller():
         and each.targetoptions.get("inline") != "always"
     }
     assert loose == set()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 10, 33])
+def test_a_matrix_is_inverted_in_place(size):
+    rng = np.random.default_rng(size)
+    factor = rng.normal(size=(size, size))
+    matrix = factor @ factor.T + 0.1 * np.eye(size)
+    square = np.full((size + 4, size + 4), 99.0)
+    square[:size, :size] = np.where(np.tri(size, dtype=bool), matrix, np.nan)
+    assert invert(square, np.zeros(size, np.int32), size, np.zeros((2, size + 4)))
+    expected = np.linalg.inv(matrix)
+    np.testing.assert_allclose(np.tril(square[:size, :size]), np.tril(expected), atol=1e-9 * np.abs(expected).max())
+    square[:size, :size] = np.tril(matrix - 2.0 * np.linalg.eigvalsh(matrix)[-1] * np.eye(size))
+    assert not invert(square, np.zeros(size, np.int32), size, np.zeros((2, size + 4)))

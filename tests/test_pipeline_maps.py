@@ -28,6 +28,7 @@ from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.inertia import clip_inertia_errors, load_vector
 from softrig.pipeline.pose_samples import (
     ALONE,
+    BEYOND,
     clip_frames,
     control_points,
     map_samples,
@@ -35,7 +36,7 @@ from softrig.pipeline.pose_samples import (
     poses_of_one,
 )
 from softrig.pipeline.reduction import between_poses_errors
-from softrig.pipeline.stiffness import SOUND, STIFF, is_sound, stiffness_range
+from softrig.pipeline.stiffness import SOUND, STIFF, flexibility_range, is_sound, stiffness_range
 from softrig.pipeline.yielding import YieldingStiffness
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
@@ -111,6 +112,7 @@ def test_a_material_of_a_pose_counts_by_pose_weight(cache: Path) -> None:
     known = model.cubature.stiffness_map
     assert known is not None
     assert known.own == len(model.poses)
+    assert not known.flexible
     p = 0.5 * (model.poses.parameters[0] + model.poses.parameters[1])
     np.testing.assert_allclose(model.linear_weights(p)[: known.own], model.positive_weights(p))
 
@@ -182,7 +184,7 @@ def test_the_inertia_map_is_exact_at_the_poses_and_truer_between_them(built: Bui
     assert max(model.notes["inertia"]["along clips"].values()) < 0.5 * max(plain.values())
 
 
-@pytest.mark.parametrize(("scale", "ends"), [(1.0, 1.5 * 1.2), (0.1, ALONE)])
+@pytest.mark.parametrize(("scale", "ends"), [(1.0, BEYOND * 1.2), (0.1, ALONE)])
 def test_an_angle_alone_goes_as_far_as_a_joint(scale: float, ends: float, boxed: Built) -> None:
     """A bend that its clips hardly show is a joint nevertheless: without samples its stiffness was made up."""
     frames = scale * clip_frames(boxed.model)
@@ -213,18 +215,35 @@ def test_what_is_regressed_unsoundly_is_left_out(boxed: Built, cache: Path, monk
     assert np.abs(strict.cubature.stiffness_correction).max() > 0.0
 
 
+def test_it_is_the_flexibility_that_is_learned(built: Built) -> None:
+    """Unless materials or bases belong to poses."""
+    known = built.model.cubature.stiffness_map
+    assert known is not None
+    assert known.flexible
+    exact = YieldingStiffness(built.model, built.flesh, built.fabric, built.model.cubature.beyond)
+    first = built.model.poses.parameters[0]
+    expected = np.linalg.inv(exact.at(first))
+    np.testing.assert_allclose(known.components[0], expected, atol=1e-6 * np.abs(expected).max())
+    assert eigh(built.model.linear_part(first), exact.at(first), eigvals_only=True) == pytest.approx(1.0, abs=0.05)
+    truth, ours = np.diag([100.0, 1.0]), np.diag([200.0, 0.8])
+    softest, stiffest = flexibility_range(np.stack([truth, ours]), np.stack([truth, truth]))
+    assert (softest, stiffest) == pytest.approx((0.5, 1.25))
+    assert flexibility_range(-truth[None], truth[None]).tolist() == [0.0, np.inf]
+    assert not is_sound(*flexibility_range(-truth[None], truth[None]), 0.0)
+
+
 def test_mixed_poses_take_whole_joints(built: Built) -> None:
     frames = clip_frames(built.model)
     mixed = mixed_poses(built.model, frames, 20, np.random.default_rng(0))
     quaternions = built.model.rig.parameters.quaternions
     for start in quaternions:
         np.testing.assert_allclose(np.linalg.norm(mixed[:, start : start + 4], axis=1), 1.0)
-    # The even ones hold every joint as some frame has it, the odd ones go half as far again.
+    # The even ones hold every joint as some frame has it, the odd ones go beyond.
     turn = slice(quaternions[1], quaternions[1] + 4)
     assert all(np.isclose(frames[:, turn], p[turn]).all(axis=1).any() for p in mixed[::2])
     assert not all(np.isclose(frames[:, turn], p[turn]).all(axis=1).any() for p in mixed[1::2])
     most = np.abs(rotation_vectors(frames[:, turn])).max()
-    assert np.abs(rotation_vectors(mixed[:, turn])).max() == pytest.approx(1.5 * most, rel=0.2)
+    assert np.abs(rotation_vectors(mixed[:, turn])).max() == pytest.approx(BEYOND * most, rel=0.2)
 
 
 def test_control_points_are_taken_together() -> None:
@@ -298,7 +317,7 @@ def test_parameters_of_no_joint_go_beyond_their_range(boxed: Built) -> None:
     for place in moved:
         own = np.sort(alone[np.abs(alone - start)[:, place] > 1e-9][:, place])
         low, high = frames[:, place].min(), frames[:, place].max()
-        ends = np.array([start[place] + 1.5 * (end - start[place]) for end in (low, high)])
+        ends = np.array([start[place] + BEYOND * (end - start[place]) for end in (low, high)])
         np.testing.assert_allclose(own, ends[np.abs(ends - start[place]) > 1e-9])
     assert len(moved) > 0
 
@@ -338,6 +357,6 @@ def test_a_model_without_clips_knows_its_stiffness_between_the_poses(cache: Path
         exact = yielding.at(p)
         known = built.model.cubature.stiffness_map
         weights = known.weights(built.model.pose_features(p), built.model.positive_weights(p))
-        ours.append(np.linalg.norm(np.tensordot(weights, known.components, axes=1) - exact))
+        ours.append(np.linalg.norm(known.stiffness(weights) - exact))
         constant.append(np.linalg.norm(neutral - exact))
     assert np.mean(ours) < 0.3 * np.mean(constant)

@@ -30,6 +30,7 @@ MODELS = {
     "world": lambda: bar_model(poses=2, interpolation="world"),
     "black box": lambda: bar_model(black_box=True),
     "maps": lambda: inertia_mapped(mapped(bar_model(poses=2, regions=2))),
+    "flexible": lambda: mapped(bar_model(poses=2, regions=2), flexible=True),
 }
 
 
@@ -118,6 +119,30 @@ def test_maps_of_version_6_have_springs_in_the_stiffness_of_the_poses(tmp_path: 
     alike_model = replace(model, cubature=replace(model.cubature, stiffness_map=alike))
     assert np.array_equal(again.linear_part(p), alike_model.linear_part(p))
     assert not np.allclose(model.linear_part(p), alike_model.linear_part(p), rtol=1e-6)
+
+
+def test_maps_of_version_7_are_of_the_stiffness_itself(tmp_path: Path) -> None:
+    model = rounded(MODELS["maps"]())
+    save_model(model, tmp_path / "a.softrig")
+    tensors = load_file(tmp_path / "a.softrig")
+    document = json.loads(tensors["document"].tobytes())
+    assert document.pop("flexible") is False
+    tensors["document"] = np.frombuffer(json.dumps(document).encode(), np.uint8)
+    save_file(tensors, tmp_path / "old.softrig", METADATA | {"version": "7"})
+    again, p = load_character_model(tmp_path / "old.softrig"), model.poses.parameters[-1]
+    assert np.array_equal(again.linear_part(p), model.linear_part(p))
+    save_file(tensors, tmp_path / "torn.softrig", METADATA | {"version": "8"})
+    with pytest.raises(ModelFileError, match="flexible"):
+        load_character_model(tmp_path / "torn.softrig")
+
+
+def test_a_flexibility_that_is_none_is_refused(tmp_path: Path) -> None:
+    save_model(rounded(MODELS["flexible"]()), tmp_path / "a.softrig")
+    tensors = load_file(tmp_path / "a.softrig")
+    tensors["stiffness.components"] = -tensors["stiffness.components"]
+    save_file(tensors, tmp_path / "b.softrig", METADATA | {"version": "8"})
+    with pytest.raises(ModelFileError, match="positive definite"):
+        load_character_model(tmp_path / "b.softrig")
 
 
 @pytest.mark.parametrize("name", ["stiffness.touching", "stiffness.relevance", "inertia_map.relevance"])

@@ -13,7 +13,7 @@ from softrig.dynamics import Rayleigh
 from softrig.errors import InputError, ModeCountError
 from softrig.models.kernels.pose_space_chunks import owners
 from softrig.models.kernels.pose_space_layout import region_runs
-from softrig.models.stepper import LEAST_STRAINED, MOST_STRAINED, STRAINED, Stepper
+from softrig.models.stepper import LEAST_STRAINED, MOST_STRAINED, STALE, STRAINED, Stepper
 from steppers_for_tests import KINDS, difference, lively, moment, put
 
 
@@ -37,12 +37,14 @@ from steppers_for_tests import KINDS, difference, lively, moment, put
         ("regions, inertia mapped", "stvk", "newmark", 1),
         ("one basis, inertia mapped", "stable-neo-hookean", "backward-euler", 1),
         ("regions, both mapped", "stvk", "newmark", 1),
+        ("regions, flexible", "stable-neo-hookean", "newmark", 2),
+        ("one basis, flexible", "stvk", "backward-euler", 1),
     ],
 )
 def test_compiled_step_equals_plain_numpy(kind, law, method, iterations):
     kind, _, maps = kind.partition(", ")
     model = lively(bar_model(law=law, **KINDS[kind]))
-    model = mapped(model) if maps in ("mapped", "both mapped") else model
+    model = mapped(model, flexible=maps == "flexible") if maps in ("mapped", "both mapped", "flexible") else model
     model = inertia_mapped(model) if maps in ("inertia mapped", "both mapped") else model
     wind, loaded = np.array([30.0, -20.0, 50.0]), np.array([5, 40, 40, 70])
     forces = np.random.default_rng(3).normal(size=(4, 3))
@@ -139,6 +141,78 @@ def test_a_tangent_made_by_turns_changes_the_motion_little(kind):
         runs.append(np.array(shown))
     assert not np.array_equal(*runs)
     assert np.linalg.norm(runs[1] - runs[0]) < 0.01 * np.linalg.norm(runs[0])
+
+
+def test_a_flexibility_is_inverted_anew_when_the_pose_has_moved():
+    model = mapped(lively(bar_model(law="stvk", **KINDS["regions"])), flexible=True)
+    known = model.cubature.stiffness_map
+    stepper = Stepper(model)
+    z, *_ = moment(model, stepper)
+    still, weights = np.zeros_like(z), slice(-len(known.components), None)
+    stepper.step(z, still, still)
+    first = stepper.snapshot()
+    np.testing.assert_array_equal(first.inverted_at, z[weights])
+    # Weights of what was learned, by which the whole stiffness changes by so much of itself.
+    change = np.zeros_like(z)
+    change[-1] = STALE / known.sizes[-1]
+    for factor, renewed in ((0.9, False), (1.1, True)):
+        stepper.restore(first)
+        stepper.step(z + factor * change, still, still)
+        there = z + factor * change if renewed else z
+        np.testing.assert_array_equal(stepper.snapshot().inverted_at, there[weights])
+        assert np.array_equal(stepper.snapshot().inverse, first.inverse) != renewed
+
+
+def test_a_restored_flexible_stepper_goes_on_to_the_last_bit():
+    model = mapped(lively(bar_model(law="stvk", **KINDS["regions"])), flexible=True)
+    stepper = Stepper(model)
+    z, zd, zdd, state = moment(model, stepper)
+    put(stepper, 0.3 * state)
+    drift = np.zeros_like(z)
+    drift[-1] = 0.4 * STALE / model.cubature.stiffness_map.sizes[-1]
+
+    def go_on(begin, end):
+        for k in range(begin, end):
+            stepper.step(z + k * drift, zd, zdd)
+        return stepper.q.copy()
+
+    go_on(0, 3)
+    kept = stepper.snapshot()
+    once = go_on(3, 7)
+    stepper.restore(kept)
+    np.testing.assert_array_equal(go_on(3, 7), once)
+
+
+def test_of_a_flexibility_beyond_all_samples_less_counts_until_it_is_definite():
+    model = mapped(lively(bar_model(law="stvk", **KINDS["regions"])), flexible=True)
+    known = model.cubature.stiffness_map
+    stepper = Stepper(model)
+    z, *_ = moment(model, stepper)
+    for wild in (0.0, 300.0, 1e9):
+        weights = z[-len(known.components) :].copy()
+        weights[-1] = wild
+        change = np.tensordot(weights[2:], known.components[2:], axes=1)
+        assert (np.linalg.eigvalsh(known.components[0] + change)[0] > 0.0) == (wild == 0.0)
+        stiffness = known.stiffness(weights) - weights[1] * known.components[1]
+        assert np.linalg.eigvalsh(stiffness)[0] > 0.0
+        stepper.step(np.r_[z[: -len(weights)], weights], np.zeros_like(z), np.zeros_like(z))
+        inverse = np.zeros_like(stiffness)
+        for i, j, length, at in stepper._sums.segments:
+            inverse[i, j : j + length] = stepper.snapshot().inverse[at : at + length]
+        np.testing.assert_allclose(inverse, np.tril(stiffness), rtol=1e-9, atol=1e-9 * np.abs(stiffness).max())
+    np.testing.assert_allclose(stiffness, np.linalg.inv(weights[0] * known.components[0]), rtol=1e-9)
+
+
+def test_a_flexible_stiffness_is_scaled_like_any_other():
+    model = mapped(lively(bar_model(law="stvk", **KINDS["regions"])), flexible=True)
+    model = replace(model, cubature=replace(model.cubature, weights=np.zeros_like(model.cubature.weights)))
+    stepper = Stepper(model)
+    z, *_ = moment(model, stepper)
+    stepper.stiffness_scale = scales = np.arange(1.0, 1.0 + len(model.region_names))
+    stepper.step(z, np.zeros_like(z), np.zeros_like(z))
+    sides = np.sqrt(scales)[model.region_of_mode]
+    expected = model.cubature.stiffness_map.stiffness(z[-4:]) * sides[:, None] * sides
+    np.testing.assert_allclose(np.tril(stepper._memory.stiffness), np.tril(expected), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(("share", "limit"), [(1.0, LEAST_STRAINED), (0.2, 5.0 * STRAINED), (0.05, MOST_STRAINED)])

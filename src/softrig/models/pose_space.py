@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 
 from softrig.errors import InputError, ModeCountError, require_finite, require_indices
 from softrig.fem.laws import law_code
+from softrig.models.fewer_modes import force_on_kept, least_share
 from softrig.models.inertia_map import InertiaMap
 from softrig.models.pose_space_checks import check_model, require_shapes
 from softrig.models.stiffness_map import StiffnessMap
@@ -145,7 +146,7 @@ class Cubature:
 
     @property
     def linear_parts(self) -> np.ndarray:
-        """(k, r, r) the matrices that `PoseSpaceModel.linear_weights` mixes into K̃ or ΔK."""
+        """(k, r, r) the matrices that `PoseSpaceModel.linear_weights` mixes into K̃, its inverse, or ΔK."""
         return self.stiffness_correction if self.stiffness_map is None else self.stiffness_map.components
 
 
@@ -346,7 +347,8 @@ class PoseSpaceModel:
 
     def linear_part(self, p: np.ndarray) -> np.ndarray:
         """(r, r) K̃ at u = 0 of parameters p (P,) by the stiffness map, else ΔK; for coordinates Υq."""
-        return np.tensordot(self.linear_weights(p), self.cubature.linear_parts, axes=1)
+        known, weights = self.cubature.stiffness_map, self.linear_weights(p)
+        return np.tensordot(weights, self.cubature.linear_parts, axes=1) if known is None else known.stiffness(weights)
 
     def inertia_at(self, p: np.ndarray) -> np.ndarray:
         """(r, L) C at parameters p (P,); with an inertia map the columns for 2 ẇ_j ω_b stand behind."""
@@ -394,10 +396,15 @@ class PoseSpaceModel:
                 turning=inertial.turning[keep],
                 turned=np.ascontiguousarray(inertial.turned[:, keep]),
             )
+        mass, cubature, yielding = self.mass_products[0, 0], self.cubature, self.yielding
+        if known is not None and known.flexible:
+            cubature = cubature.softened(least_share(known.components[0], mass, keep))
+        if yielding is not None:
+            yielding = self._yielding_of(keep)
         cubature = replace(
-            self.cubature,
-            stiffness_correction=_pairs(self.cubature.stiffness_correction, keep),
-            stiffness_map=None if known is None else replace(known, components=_pairs(known.components, keep)),
+            cubature,
+            stiffness_correction=_pairs(cubature.stiffness_correction, keep),
+            stiffness_map=None if known is None else known.of_modes(keep, mass),
         )
         return replace(
             self,
@@ -410,8 +417,18 @@ class PoseSpaceModel:
             modes_order=self.modes_order[keep],
             cubature=cubature,
             inertia_map=inertial,
-            yielding=None if self.yielding is None else self.yielding[keep],
+            yielding=yielding,
         )
+
+    def _yielding_of(self, keep: np.ndarray) -> np.ndarray:
+        """`yielding` of a model of the modes `keep` (k,) alone."""
+        assert self.yielding is not None
+        known = self.cubature.stiffness_map
+        if known is None or not known.flexible:
+            return self.yielding[keep]
+        given = self.inertia[:, :, : self.yielding.shape[1]].mean(axis=0)
+        felt = force_on_kept(known.components[0], self.mass_products[0, 0], keep) @ (given + self.yielding)
+        return np.asarray((felt - given[keep]).astype(np.float32).astype(np.float64))
 
     def _most_important(self, count: int) -> np.ndarray:
         """(count,) rising modes: shares by largest remainder, at least one a region while there are enough."""

@@ -67,6 +67,7 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
     arrays |= {f"poses.{name}": getattr(model.poses, name) for name in _POSES}
     arrays |= {f"cubature.{name}": getattr(model.cubature, name) for name in _CUBATURE}
     pairs: dict[str, float] = {}
+    flexible = False
     for prefix, known, names in (
         ("stiffness", model.cubature.stiffness_map, _STIFFNESS),
         ("inertia_map", model.inertia_map, _INERTIA),
@@ -74,6 +75,7 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
         if known is not None:
             arrays |= {f"{prefix}.{name}": getattr(known, name) for name in names}
             pairs[prefix] = known.pairs
+            flexible |= isinstance(known, StiffnessMap) and known.flexible
     _put_tet_rig(model.tet_rig, arrays)
     for region in range(len(model.region_names)):
         shapes = model.shapes[..., model.region_of_mode == region]
@@ -87,6 +89,7 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
         "size": model.size,
         "beyond": model.cubature.beyond,
         "pairs": pairs,
+        "flexible": flexible,
         "corrective": [list(pair) for pair in model.corrective],
         "pose_names": list(model.poses.names),
         "region_names": list(model.region_names),
@@ -192,6 +195,9 @@ def _map(
         found.setdefault("relevance", np.ones(np.shape(found.get("lengths", ()))))
         if kind is StiffnessMap:
             found.setdefault("touching", np.zeros(0, np.int32))
+    if kind is StiffnessMap:
+        # Before version 8 it was always the stiffness itself that was regressed.
+        found["flexible"] = version >= 8 and document["flexible"] is True
     missing = set(names) - found.keys()
     if missing:
         raise InputError(f"the map '{prefix}' lacks {', '.join(sorted(missing))}")

@@ -32,6 +32,8 @@ STRAINED, LEAST_STRAINED, MOST_STRAINED = 0.02, 0.05, 0.2
 """Tets that have strained by more than this over γ, the share of them that counts, but within these bounds, have their
 tangent made anew. Off steps that are solved to the end a gorilla's jump and an arm's bend, γ 0.1 and 0.2, are by
 0.36 and 2.6 %; at 0.05 for both by 0.38 and 2.0, at 0.5 by 0.45 and 5.6."""
+STALE = 0.01
+"""By how much, RMS of itself, the stiffness may lag behind the pose before a flexibility is inverted anew."""
 GRAVITY = (0.0, -9.81, 0.0)
 """m/s²."""
 
@@ -55,6 +57,10 @@ class Snapshot(NamedTuple):
     """(P,) and how much they have strained since, squared."""
     diagonal: np.ndarray
     """(r,) of the stiffness of the last step."""
+    inverted_at: np.ndarray
+    """(k,) the weights at which a flexibility was last inverted; none where it is the stiffness that is mixed."""
+    inverse: np.ndarray
+    """And what came of it."""
     age: int
     """Steps since all of that was made anew; 0: it must be."""
 
@@ -124,7 +130,10 @@ class Stepper:
         switches[tables.EULER] = method == "backward-euler"
         switches[tables.ITERATIONS] = iterations
         switches[tables.KEPT] = kept
-        switches[tables.REMAINDER] = model.cubature.stiffness_map is not None
+        known = model.cubature.stiffness_map
+        switches[tables.REMAINDER] = known is not None
+        switches[tables.FLEXIBLE] = known is not None and known.flexible
+        settings[tables.STALE] = STALE
         self._stiffness_scale = np.ones(len(model.region_names))
         self._owners: np.ndarray | None = None
         self.damping = damping or Rayleigh()
@@ -245,7 +254,12 @@ class Stepper:
         # √s on both sides of ΔK: within a region its factor, between two their mean, and it stays semidefinite.
         sides = np.sqrt(scales)[model.region_of_mode]
         factors = np.outer(sides, sides)
-        self._sums.stiffness[:] = layout.packed(model.cubature.linear_parts * factors, self._sums.segments)
+        parts = model.cubature.linear_parts * factors
+        if (known := model.cubature.stiffness_map) is not None and known.flexible:
+            softer = known.flexibilities
+            parts[softer] = known.components[softer] / factors
+            self._memory.inverted_at[:] = 0.0
+        self._sums.stiffness[:] = layout.packed(parts, self._sums.segments)
         of_poses = model.cubature.stiffness_correction * factors
         positive = np.array([layout.positive_part(matrix) for matrix in of_poses])
         self._sums.stiffness_positive[:] = layout.packed(positive, self._sums.segments)
@@ -288,6 +302,8 @@ class Stepper:
             memory.then.copy(),
             memory.strained.copy(),
             memory.stiffness.diagonal().copy(),
+            memory.inverted_at.copy(),
+            memory.inverse.copy(),
             int(memory.switches[tables.AGE]),
         )
 
@@ -299,6 +315,7 @@ class Stepper:
         self._memory.tangents[:], self._memory.then[:] = snapshot.tangents, snapshot.then
         self._memory.strained[:] = snapshot.strained
         np.fill_diagonal(self._memory.stiffness, snapshot.diagonal)
+        self._memory.inverted_at[:], self._memory.inverse[:] = snapshot.inverted_at, snapshot.inverse
         self._memory.switches[tables.AGE] = snapshot.age
 
     # Motion
@@ -338,6 +355,7 @@ class Stepper:
         self.place(z)
         self._memory.state[:] = 0.0
         self._memory.switches[tables.AGE] = 0
+        self._memory.inverted_at[:] = 0.0
 
     def step(self, z: np.ndarray, zdot: np.ndarray, zddot: np.ndarray) -> None:
         """One step of 1/rate seconds that ends at carrier values z (Z,) with rates zdot, 1/s, and zddot, 1/s²."""

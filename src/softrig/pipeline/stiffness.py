@@ -30,9 +30,9 @@ YIELDING_CONTACT = 0.4
 """Of that, where the rest yields: springs do not stand out there either."""
 TOGETHER = 24
 """Sample poses that a worker does at a time."""
-COMPONENTS = 60
-"""At most. With 60 and 100 a gorilla's unseen walk is off by 11.5 and 11.4 %, its jump by 13.6 and 13.5, its beat by
-11.4 and 12.0. Twenty cost a step 10 µs, the model 0.4 MB."""
+COMPONENTS = 100
+"""At most. With 40, 60 and 100 a gorilla's unseen walk is off by 10.4, 10.3 and 10.2 %, its jump by 13.5, 13.4 and 13.3,
+its beat by 12.2, 12.0 and 11.5. Twenty cost the model 0.4 MB."""
 KEPT = 1e-4
 """Components that hold less than this share of the variance are left out."""
 SOUND = 0.5
@@ -82,6 +82,7 @@ def with_stiffness_map(
     progress = part_of(progress, 1, 2)
     poses, groups, lengths = samples.poses, samples.groups, samples.lengths
     mixed = len(model.shapes) > 1 or not fabric.is_same_at_all_poses
+    flexible = yields and not mixed
     key = content_hash(
         poses,
         model.shapes,
@@ -94,7 +95,7 @@ def with_stiffness_map(
         groups,
         lengths,
         samples.usual,
-        ["how stiff, by joints that matter", mixed, PAIRS, COMPONENTS, KEPT, *RANGES, ITERATIONS, DIRECTIONS],
+        ["how stiff, by joints that matter", mixed, flexible, PAIRS, COMPONENTS, KEPT, *RANGES, ITERATIONS, DIRECTIONS],
         model.interpolation,
         [share] if yields else [],
     )
@@ -103,12 +104,14 @@ def with_stiffness_map(
         stiffness = _stiffness_at(_Task(model, flesh, fabric, share if yields else None, poses), jobs, progress)
         mixture = np.stack([model.positive_weights(p) for p in poses]) if mixed else np.ones((len(poses), 1))
         single = joint_kernels(samples.features, samples.features, groups, lengths)
-        relevance, coefficients, components = fitted_map(stiffness, mixture, single)
+        wanted = _inverses(stiffness) if flexible else stiffness
+        relevance, coefficients, components = fitted_map(wanted, mixture, single)
         kernel = mixed_kernel(single, relevance)
         regressed = np.tensordot(np.concatenate([mixture, kernel @ coefficients], axis=1), components, axes=1)
+        range_of = flexibility_range if flexible else stiffness_range
         return {
-            "range": stiffness_range(regressed[: samples.usual], stiffness[: samples.usual]),
-            "alone": stiffness_range(regressed[samples.usual :], stiffness[samples.usual :]),
+            "range": range_of(regressed[: samples.usual], wanted[: samples.usual]),
+            "alone": range_of(regressed[samples.usual :], wanted[samples.usual :]),
             "relevance": relevance,
             "coefficients": coefficients,
             "components": components.astype(np.float32),
@@ -133,6 +136,7 @@ def with_stiffness_map(
         found["coefficients"],
         np.concatenate([own, springs.astype(np.float32), learned]).astype(np.float64),
         touching.astype(np.int32),
+        flexible,
     )
     cubature = replace(model.cubature, stiffness_map=known)
     if not yields:
@@ -258,22 +262,34 @@ def stiffness_range(regressed: np.ndarray, exact: np.ndarray) -> np.ndarray:
     return np.array([ranges[:, 0].min(), ranges[:, 1].max()])
 
 
+def _inverses(matrices: np.ndarray) -> np.ndarray:
+    """(t, r, r) of symmetric matrices, symmetric to the last bit."""
+    found = np.linalg.inv(matrices)
+    return np.asarray(0.5 * (found + found.transpose(0, 2, 1)))
+
+
+def flexibility_range(regressed: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """The same of the stiffnesses whose inverses these are; where one is not positive definite, from 0 to infinity."""
+    least, most = stiffness_range(regressed, exact)
+    return np.array([1.0 / most, 1.0 / least]) if least > 0.0 else np.array([0.0, np.inf])
+
+
 def fitted_map(
-    stiffness: np.ndarray, mixture: np.ndarray, single: np.ndarray
+    matrices: np.ndarray, mixture: np.ndarray, single: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How much each joint matters (G,), coefficients (t, k) and components (o + k, r, r) for K̃ (t, r, r), those of o
-    poses first; `single` (t, t, G) kernels of the joints between the samples.
+    """How much each joint matters (G,), coefficients (t, k) and components (o + k, r, r) for matrices
+    (t, r, r), K̃ or its inverse, those of o poses first; `single` (t, t, G) kernels of the joints between the samples.
 
     The differences from the poses' own, mixed by `mixture` (t, o), are compressed to their principal components,
     measured against the first, so that soft modes count as much as stiff ones.
     """
-    own = stiffness[: mixture.shape[1]]
+    own = matrices[: mixture.shape[1]]
     factor = cholesky(own[0], lower=True)
-    differences = stiffness - np.tensordot(mixture, own, axes=1)
+    differences = matrices - np.tensordot(mixture, own, axes=1)
     seen = solve_triangular(factor, differences.transpose(1, 0, 2).reshape(len(factor), -1), lower=True)
-    seen = seen.reshape(len(factor), len(stiffness), -1).transpose(1, 2, 0)
+    seen = seen.reshape(len(factor), len(matrices), -1).transpose(1, 2, 0)
     seen = solve_triangular(factor, seen.transpose(1, 0, 2).reshape(len(factor), -1), lower=True)
-    seen = seen.reshape(len(factor), len(stiffness), -1).transpose(1, 0, 2).reshape(len(stiffness), -1)
+    seen = seen.reshape(len(factor), len(matrices), -1).transpose(1, 0, 2).reshape(len(matrices), -1)
     values, vectors = np.linalg.eigh(seen @ seen.T)
     order = np.argsort(-values)[:COMPONENTS]
     kept = order[values[order] > KEPT * max(values.sum(), 1e-300) / len(values)]

@@ -9,6 +9,7 @@ from softrig.fem.laws import STABLE_NEO_HOOKEAN, STVK
 from softrig.models.kernels.dense import FAST
 from softrig.models.kernels.pose_space_elements import LANES, chunk_elasticity, subtract_linear, subtract_stiffness
 from softrig.models.kernels.pose_space_lanes import stable_neo_hookean_lanes, stvk_lanes
+from softrig.models.kernels.pose_space_linear import linear_part
 from softrig.models.kernels.pose_space_rows import (
     EDGES,
     active_poses,
@@ -44,8 +45,8 @@ def elasticity(
 
     `damped`: f̂ has K̂ times `rates` (r,) added, K̂ being that at x, whatever of it is made anew.
 
-    ΔK is `sums.stiffness` (k, entries) mixed by `memory.mixing` (k,). With a stiffness map (switch REMAINDER) that is
-    the whole of K̃ at u = 0, and the tets give only what goes beyond it.
+    ΔK is that of `linear_part`. With a stiffness map (switch REMAINDER) that is the whole of K̃ at u = 0, and the tets
+    give only what goes beyond it.
     `fresh`: rows of the basis must be made first. `projected`: positive semidefinite element Hessians and ΔK.
     `turn`: the part of the chunks whose stiffness is made anew besides those that have strained much since it was; the
     others keep what they had. −1: all.
@@ -134,7 +135,7 @@ def elasticity(
         add_segments(sums.segments, correction, 1.0, stiffness)
         if damped:
             segment_product(sums.segments, correction, rates, force)
-    weighted_sum(sums.stiffness, memory.mixing, correction)
+    linear_part(sums, memory)
     if not projected:
         add_segments(sums.segments, correction, 1.0, stiffness)
         if damped:

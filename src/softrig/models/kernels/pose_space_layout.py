@@ -143,10 +143,16 @@ def widest(table: Projection) -> int:
 def sums(model: PoseSpaceModel, runs: np.ndarray, together: np.ndarray) -> Sums:
     """The matrices of the model; `together` (g, g): runs that share a chunk."""
     products, basis = model.mass_products, len(model.shapes)
-    poses, correction = model.cubature.stiffness_correction, model.cubature.linear_parts
+    poses, correction, known = (
+        model.cubature.stiffness_correction,
+        model.cubature.linear_parts,
+        model.cubature.stiffness_map,
+    )
     meets = (
         coupled(products, runs) | coupled(correction, runs) | coupled(poses, runs) | np.eye(len(runs) - 1, dtype=bool)
     )
+    if known is not None and known.flexible:
+        meets[:] = True  # an inverse has no zeros
     segments = segments_of(meets, runs)
     terms = [
         products[i, j] if i == j else products[i, j] + products[j, i] for i in range(basis) for j in range(i, basis)
@@ -158,6 +164,8 @@ def sums(model: PoseSpaceModel, runs: np.ndarray, together: np.ndarray) -> Sums:
         packed(np.array(terms), segments),
         packed(correction, segments).astype(np.float32),
         packed(np.array([positive_part(matrix) for matrix in poses]), segments),
+        np.array([0, 0] if known is None else [known.own, known.own + len(known.touching)], np.int64),
+        np.zeros(len(correction)) if known is None else known.sizes,
     )
 
 
@@ -341,6 +349,7 @@ def memory(
     lengths = np.linalg.norm(model.shapes[:, carriers_.cubature_vertices], axis=2)
     positive = np.zeros(m)
     known, inertial = model.cubature.stiffness_map, model.inertia_map
+    flexible = known is not None and known.flexible
     mixture = np.ones(1 + m + (0 if inertial is None else len(inertial.owners)))
     load = np.zeros(model.load_count + (0 if inertial is None else inertial.turning.shape[1]))
     edge_room = 0 if count == 0 else int(chunks.edge_offsets[-1]) + columns * 9 * LANES
@@ -379,6 +388,11 @@ def memory(
         np.zeros(WORK),
         np.zeros(entries),
         np.zeros(entries),
+        np.zeros(entries if flexible else 0),
+        np.zeros(len(known.components) if flexible and known is not None else 0),
+        np.zeros((r + 4, r + 4) if flexible else (0, 0)),
+        np.zeros((2, r + 4)),
+        np.zeros(r, np.int32),
         np.zeros((r, r)),
         np.zeros((len(chunks.parts) - 1, r, r)),
         np.zeros((count, 9 * LANES)),

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 # Places in `Memory.settings`.
-STEP, ALPHA, BETA, INERTIA, GRAVITY, WIND, LIMIT, TOLERANCE, STRAINED = 0, 1, 2, 3, 4, 7, 10, 11, 12
-SETTINGS = 13
+STEP, ALPHA, BETA, INERTIA, GRAVITY, WIND, LIMIT, TOLERANCE, STRAINED, STALE = 0, 1, 2, 3, 4, 7, 10, 11, 12, 13
+SETTINGS = 14
 # Places in `Memory.switches`.
-EULER, ITERATIONS, SAG_FREE, LOADS, KEPT, REMAINDER, AGE = 0, 1, 2, 3, 4, 5, 6
-SWITCHES = 7
+EULER, ITERATIONS, SAG_FREE, LOADS, KEPT, REMAINDER, AGE, FLEXIBLE = 0, 1, 2, 3, 4, 5, 6, 7
+SWITCHES = 8
 # Rows of `Memory.vectors`.
 X, NEW, EXTERNAL, FORCE, RESIDUAL, FIRST, SECOND, BACKUP = 0, 1, 2, 3, 4, 5, 6, 7  # three rows of backup
 # Places in `Memory.counters`.
@@ -82,9 +82,13 @@ class Sums(NamedTuple):
     mass: np.ndarray
     """(m_b (m_b + 1) / 2, entries)."""
     stiffness: np.ndarray
-    """(k, entries) float32: the matrices that are mixed into ΔK or, with a stiffness map, into K̃."""
+    """(k, entries) float32: the matrices that are mixed into ΔK or, with a stiffness map, into K̃ or its inverse."""
     stiffness_positive: np.ndarray
     """(m, entries) the positive semidefinite part of the ΔK of each pose."""
+    springs: np.ndarray
+    """(2,) which of `stiffness`, first and end, are springs of contacts; see `pose_space_linear`."""
+    sizes: np.ndarray
+    """(k,) by how much a weight of one changes the stiffness, of itself; zero where it is known at once."""
 
 
 class Gyro(NamedTuple):
@@ -233,6 +237,16 @@ class Memory(NamedTuple):
     mass: np.ndarray
     """(entries,) M̂."""
     correction: np.ndarray
+    inverse: np.ndarray
+    """(entries,) of the flexibility, as it was last inverted,"""
+    inverted_at: np.ndarray
+    """(k,) where `mixing` was this."""
+    square: np.ndarray
+    """(r + 4, r + 4) scratch for that,"""
+    room_of_rows: np.ndarray
+    """(2, r + 4),"""
+    no_first: np.ndarray
+    """(r,) and zeros."""
     stiffness: np.ndarray
     """(r, r) K̂, lower half."""
     tangents: np.ndarray

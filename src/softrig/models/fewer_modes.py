@@ -1,0 +1,34 @@
+"""Fewer modes of a model: those left out yield beside the others, like the rest of the body (`pipeline.yielding`).
+
+With A = VᵀM K⁻¹M V and M̂ = VᵀMV the modes are as stiff as M̂A⁻¹M̂, and A of some modes is a block of that of all. So
+is VᵀM K⁻¹M a, what accelerations a of the body move, from which the force on the modes is M̂A⁻¹ of that. Cut out of the
+model's own matrices instead, the modes would be held by those that are gone: a gorilla's chest beat by 50 of its 100
+modes rang 7 % too high and erred by 33 %, not 20.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigh
+
+
+def block_of_flexibilities(flexibilities: np.ndarray, mass: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """(…, k, k) F = M̂⁻¹A M̂⁻¹ of the modes `keep` (k,), of F (…, r, r) and M̂ (r, r) of all."""
+    sides = np.linalg.solve(mass[keep[:, None], keep], mass[keep])
+    return np.asarray(sides @ flexibilities @ sides.T)
+
+
+def force_on_kept(flexibility: np.ndarray, mass: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """(k, r) from the force that accelerations cause on all modes to that on the modes `keep` (k,); F (r, r)."""
+    fewer = block_of_flexibilities(flexibility, mass, keep)
+    return np.asarray(np.linalg.solve(fewer, np.linalg.solve(mass[keep[:, None], keep], (mass @ flexibility)[keep])))
+
+
+def least_share(flexibility: np.ndarray, mass: np.ndarray, keep: np.ndarray) -> float:
+    """How stiff the modes `keep` (k,) still are, of what they were while the others held them, where it is least.
+
+    By as much less must count of what goes beyond the linear part, or it would push where the body pulls.
+    """
+    held = np.linalg.inv(flexibility)[keep[:, None], keep]
+    yielding = np.linalg.inv(block_of_flexibilities(flexibility, mass, keep))
+    return min(1.0, float(eigh(yielding, held, eigvals_only=True)[0]))

@@ -1,0 +1,78 @@
+"""Fewer modes of a model against the same formulas for those modes from the start."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.linalg import eigh
+
+from pose_models_for_tests import bar_model, mapped
+from softrig.models.fewer_modes import block_of_flexibilities, force_on_kept, least_share
+from softrig.pipeline.yielding import yielding_shapes, yielding_stiffness
+
+
+@pytest.fixture
+def body():
+    """K (n, n), M (n,), V (n, r) of a chain of springs."""
+    rng = np.random.default_rng(4)
+    n, r = 30, 9
+    springs = np.diff(np.eye(n + 1), axis=0)[:, 1:]
+    stiffness = springs.T * rng.uniform(1.0, 20.0, n) @ springs
+    return stiffness, rng.uniform(0.5, 2.0, n), rng.normal(size=(n, r))
+
+
+def yielding(stiffness, mass, basis):
+    """M̂, F and W of modes beside which the rest yields."""
+    heavy = mass[:, None] * basis
+    relaxed = np.linalg.solve(stiffness, heavy)
+    own = basis.T @ heavy
+    found = np.linalg.inv(yielding_stiffness(own, heavy.T @ relaxed))
+    return own, found, yielding_shapes(basis, heavy, relaxed)
+
+
+def test_modes_left_out_yield_like_the_rest_of_the_body(body):
+    stiffness, mass, basis = body
+    keep = np.array([1, 2, 5, 8])
+    own, flexibility, shapes = yielding(stiffness, mass, basis)
+    _, fewer, fewer_shapes = yielding(stiffness, mass, basis[:, keep])
+    np.testing.assert_allclose(block_of_flexibilities(flexibility, own, keep), fewer, rtol=1e-9)
+    accelerations = np.random.default_rng(5).normal(size=len(mass))
+    force = force_on_kept(flexibility, own, keep) @ (shapes.T @ (mass * accelerations))
+    np.testing.assert_allclose(force, fewer_shapes.T @ (mass * accelerations), rtol=1e-9)
+    held = np.linalg.inv(flexibility)[np.ix_(keep, keep)]
+    share = least_share(flexibility, own, keep)
+    assert 0.0 < share < 1.0
+    left = eigh(np.linalg.inv(fewer) - share * held, held, eigvals_only=True)
+    np.testing.assert_allclose(left[0], 0.0, atol=1e-9)
+    assert least_share(np.diag([2.0, 3.0]), np.eye(2), np.array([1])) == pytest.approx(1.0)
+
+
+def test_a_flexible_model_of_fewer_modes_is_softer_than_one_cut_out():
+    model = mapped(bar_model(poses=2, regions=2), flexible=True)
+    loads = model.load_count - len(model.poses)
+    rng = np.random.default_rng(6)
+    model = replace(model, yielding=rng.normal(size=(model.mode_count, loads)))
+    fewer, p = model.with_modes(3), model.poses.parameters[0]
+    keep = model._most_important(3)
+    cut = model.linear_part(p)[np.ix_(keep, keep)]
+    softest = eigh(fewer.linear_part(p), cut, eigvals_only=True)
+    assert softest[0] < 0.9999
+    assert softest[-1] < 1.0001
+    known, mass = model.cubature.stiffness_map, model.mass_products[0, 0]
+    share = least_share(known.components[0], mass, keep)
+    np.testing.assert_allclose(fewer.cubature.weights, share * model.cubature.weights)
+    # All of the loads on the modes are brought over, those of the bones by what the modes feel of them on average.
+    given = model.inertia[:, :, :loads].mean(axis=0)
+    felt = force_on_kept(known.components[0], mass, keep) @ (given + model.yielding)
+    np.testing.assert_allclose(given[keep] + fewer.yielding, felt, rtol=1e-5, atol=1e-5)
+    # Springs of contacts are cut out: they are no flexibility.
+    np.testing.assert_array_equal(fewer.cubature.stiffness_map.components[1], known.components[1][np.ix_(keep, keep)])
+
+
+def test_a_stiffness_that_is_mixed_is_cut_out():
+    model = mapped(bar_model(poses=2, regions=2))
+    fewer, keep, p = model.with_modes(3), model._most_important(3), model.poses.parameters[-1]
+    np.testing.assert_allclose(fewer.linear_part(p), model.linear_part(p)[np.ix_(keep, keep)], rtol=1e-6)
+    np.testing.assert_array_equal(fewer.cubature.weights, model.cubature.weights)
