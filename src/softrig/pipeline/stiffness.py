@@ -31,8 +31,8 @@ YIELDING_CONTACT = 0.4
 TOGETHER = 24
 """Sample poses that a worker does at a time."""
 COMPONENTS = 100
-"""At most. With 40, 60 and 100 a gorilla's unseen walk is off by 10.4, 10.3 and 10.2 %, its jump by 13.5, 13.4 and 13.3,
-its beat by 12.2, 12.0 and 11.5. Twenty cost the model 0.4 MB."""
+"""At most. With 40, 60 and 100 a gorilla's unseen walk is off by 10.4, 10.3 and 10.2 %, its jump by 13.5, 13.4 and
+13.3, its beat by 12.2, 12.0 and 11.5. Twenty cost the model 0.4 MB."""
 KEPT = 1e-4
 """Components that hold less than this share of the variance are left out."""
 SOUND = 0.5
