@@ -86,7 +86,9 @@ def compared(ours: float, alone: float, best: float | None) -> Record:
 
 def test_the_conclusion_names_what_limits() -> None:
     held = conclusion(compared(6.91, 5.0, 1.09))
-    assert held.startswith("The flesh is 6.91 % of its motion off the full simulation; its 100 modes could come as near")
+    assert held.startswith(
+        "The flesh is 6.91 % of its motion off the full simulation; its 100 modes could come as near"
+    )
     assert "more of them hardly help" in held
     assert "Poses or clips" in held
     few = conclusion(compared(6.91, 9.0, 4.2))

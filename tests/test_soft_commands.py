@@ -340,6 +340,31 @@ def test_settings_that_differ_are_found_by_name(folder: Path) -> None:
         assert differing_settings(model, changed) == []
 
 
+def test_what_is_no_model_and_what_is_no_character_says_what_to_type(folder: Path) -> None:
+    hero, model = str(folder / "hero.glb"), str(folder / "hero.softrig")
+    with pytest.raises(SoftrigError, match=r"not a model; build it first: softrig build .*hero\.glb"):
+        run("bake", hero, "-o", "x")
+    with pytest.raises(SoftrigError, match=r"^gorilla: .*: softrig build gorilla, which makes gorilla\.softrig"):
+        run("bake", "gorilla", "-o", "x")
+    with pytest.raises(SoftrigError, match=r"nosuch\.softrig: there is no such file"):
+        run("bake", "nosuch.softrig", "-o", "x")
+    wanted = r"compare takes the character file, not the model: softrig compare .*hero\.glb bend$"
+    with pytest.raises(SoftrigError, match=wanted):
+        run("compare", model, "bend")
+    with pytest.raises(SoftrigError, match="build takes the character file, not the model: softrig build"):
+        run("build", model)
+    with pytest.raises(SoftrigError, match=r"no clip 'Bend', did you mean 'bend'\? Its clips: 'bend', 'shake'"):
+        run("bake", model, "Bend", "-o", str(folder / "bend.npz"))
+
+
+def test_flesh_that_does_not_move_is_told_of(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, target = str(folder / "hero.softrig"), str(tmp_path / "bend.npz")
+    assert "does not move" not in run("bake", model, "bend", "-o", target, "--fps", "10")
+    monkeypatch.setattr("softrig.commands.bake.STILL", 1e3)
+    told = run("bake", model, "bend", "-o", target, "--fps", "10")
+    assert "! 'bend': the flesh does not move, less than a thousandth of a millimetre from plain skinning: the" in told
+
+
 def test_mistakes_are_told(folder: Path) -> None:
     with pytest.raises(SoftrigError, match="neither a file nor a built-in"):
         run("build", "nobody")

@@ -61,7 +61,11 @@ class AnchorError(InputError):
 
 
 class ModeCountError(InputError):
-    """More modes asked for than the body or the basis has."""
+    """More modes asked for than the body or the basis has; `most`: how many those are, where that is known."""
+
+    def __init__(self, message: str, indices: Iterable[int] | np.ndarray = (), *, most: int | None = None) -> None:
+        self.most = most
+        super().__init__(message, indices)
 
 
 class StepSizeError(InputError):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from softrig.commands.shared import decisions
+from softrig.commands.shared import decisions, refuse_model
 
 
 def compare(
@@ -51,6 +51,7 @@ def compare(
             raise InputError(f"one clip at a time: '{clip}' or '{named}'")
         clip, project = named, Path(clip) if clip is not None else project
     path = Path(file)
+    refuse_model(path, "compare", *filter(None, [clip]))
     decided, chosen = decisions(path, project, scale=scale, tets=tets, modes=modes)
     with stages() as work:
         with work.stage("Reading"):
