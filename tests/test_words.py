@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import errno
+import subprocess
+import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
+from softrig.errors import Notice, notice
 from softrig.words import counted, figure, has_no, nearest, none_called, quoted, so_many_are, told_by_system
 
 
@@ -39,3 +43,19 @@ def test_a_missing_file_is_told_in_one_way(tmp_path: Path) -> None:
     assert told_by_system(caught.value) == f"{path}: there is no such file"
     own = FileNotFoundError(errno.ENOENT, "the folder to write into does not exist", "/nowhere")
     assert told_by_system(own) == "the folder to write into does not exist: /nowhere"
+
+
+def test_a_notice_is_one_line_for_who_calls_from_python(tmp_path: Path) -> None:
+    """And filters by category and by module work on it."""
+    code = "from softrig.errors import notice\nnotice('the mesh was mended', [3])\nnotice('the mesh was mended', [3])\n"
+    script = tmp_path / "script.py"
+    script.write_text(code, encoding="utf-8")
+    told = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert told.stderr == "softrig:0: Notice: the mesh was mended [index 3]\n"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=Notice, module=__name__)
+        notice("not heard")
+    assert caught == []
+    with pytest.warns(Notice, match="heard"):
+        notice("heard")

@@ -159,7 +159,8 @@ def _as_many_as_there_are(shapes_by: Callable[[Project], Shapes], project: Proje
             if modes != BasisSettings().modes:
                 raise ModeCountError(
                     f"{modes} modes are more than the {most} shapes found for this flesh; ask for at most that: "
-                    f"--modes {most}, or modes = {most} under [basis] in the project file",
+                    f"--modes {most}, modes = {most} under [basis] in the project file, or "
+                    f'basis={{"modes": {most}}} in Python',
                     most=most,
                 ) from short
             notice(f"{most} shapes were found for this flesh, so it has {most} modes instead of {modes}")
