@@ -130,7 +130,7 @@ def test_a_model_of_another_unit_says_what_to_type(size, scale, proposed):
     else:
         (line,) = told
         assert f"{size:g} m" in line
-        assert f"--scale {proposed}," in line
+        assert line.endswith(f"--scale {proposed}")
         assert f"scale = {proposed} at the top" in line
 
 

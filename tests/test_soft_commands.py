@@ -235,7 +235,7 @@ def test_an_unlikely_size_is_refused_unless_a_scale_is_given(
 
     for place in ("pipeline.build.build", "volume.character_volume", "bench.fidelity.compare_clip"):
         monkeypatch.setattr(f"softrig.{place}", go_on)
-    told = rf"m from corner to corner.*--scale {proposed}, or write scale = {proposed} at the top.*--scale 1$"
+    told = rf"m from corner to corner.*write scale = {proposed} at the top.*or give --scale {proposed} to.*--scale 1$"
     with pytest.raises(InputError, match=told):
         run(*words)
     for scale in (proposed, "1", "0.5"):

@@ -323,8 +323,8 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
     if proposed is not None:
         problems.append(
             f"the character is {model.size:.3g} m from corner to corner, and moves like a thing of that size; if its "
-            f"unit is not the metre, build again with --scale {proposed:g}, or write scale = {proposed:g} at the top "
-            "of the project file"
+            f"unit is not the metre, write scale = {proposed:g} at the top of the project file and build again, or "
+            f"build with --scale {proposed:g}"
         )
     if trouble := rig_trouble(model.rig, model.clips):
         problems.append(trouble)

@@ -36,8 +36,9 @@ def named_character(name: str | Path, *, scale: float | None = 1.0) -> Character
     if proposed is not None:
         raise InputError(
             f"{path}: the character is {size:.3g} m from corner to corner, and would move like a thing of that size; "
-            f"its unit is likely not the metre: give --scale {proposed:g}, or write scale = {proposed:g} at the top of "
-            "the project file. If it is as large as that, --scale 1"
+            f"its unit is likely not the metre: write scale = {proposed:g} at the top of the project file "
+            f"({path.with_suffix('.toml').name}), where build, view and compare find it, or give --scale {proposed:g} "
+            "to this command alone. If it is as large as that, --scale 1"
         )
     return character
 
