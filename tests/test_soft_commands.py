@@ -340,7 +340,7 @@ def test_settings_that_differ_are_found_by_name(folder: Path) -> None:
         assert differing_settings(model, changed) == []
 
 
-def test_what_is_no_model_and_what_is_no_character_says_what_to_type(folder: Path) -> None:
+def test_what_is_no_model_and_what_is_no_character_says_what_to_type(folder: Path, tmp_path: Path) -> None:
     hero, model = str(folder / "hero.glb"), str(folder / "hero.softrig")
     with pytest.raises(SoftrigError, match=r"not a model; build it first: softrig build .*hero\.glb"):
         run("bake", hero, "-o", "x")
@@ -353,6 +353,17 @@ def test_what_is_no_model_and_what_is_no_character_says_what_to_type(folder: Pat
         run("compare", model, "bend")
     with pytest.raises(SoftrigError, match="build takes the character file, not the model: softrig build"):
         run("build", model)
+    for source, told in (
+        ({"name": "gorilla"}, "not the model: softrig compare gorilla bend$"),
+        ({"name": "somebody"}, "not the model$"),
+        ({"file": "a\x1b[0m.glb"}, "not the model$"),
+        (5, "not the model$"),
+    ):
+        strange = load_character_model(model)
+        strange.notes["source"] = source
+        save_model(strange, tmp_path / "strange.softrig")
+        with pytest.raises(SoftrigError, match=told):
+            run("compare", str(tmp_path / "strange.softrig"), "bend")
     with pytest.raises(SoftrigError, match=r"no clip 'Bend', did you mean 'bend'\? Its clips: 'bend', 'shake'"):
         run("bake", model, "Bend", "-o", str(folder / "bend.npz"))
 

@@ -73,6 +73,7 @@ def require_model(path: Path) -> None:
 
 def refuse_model(path: Path, command: str, *words: str) -> None:
     """Refuse a model where `command` takes a character, and name the character's file if the model knows it."""
+    from softrig.characters import CHARACTERS
     from softrig.errors import InputError, SoftrigError
     from softrig.models.file import load_model
 
@@ -84,8 +85,10 @@ def refuse_model(path: Path, command: str, *words: str) -> None:
         source = None  # damaged; that it is the wrong kind of file is true all the same
     known = source if isinstance(source, dict) else {}
     # As in `model_character`: the file lies beside the model, whatever else a name in a file says.
-    file = str(path.parent / Path(str(known["file"])).name) if "file" in known else known.get("name")
-    typed = f": softrig {command} {shlex.join([str(file), *words])}" if file else ""
+    file = str(path.parent / Path(str(known["file"])).name) if "file" in known else str(known.get("name"))
+    # A terminal would obey what cannot be printed.
+    named = ("file" in known or file in CHARACTERS) and file.isprintable()
+    typed = f": softrig {command} {shlex.join([file, *words])}" if named else ""
     raise InputError(f"{path}: {command} takes the character file, not the model{typed}")
 
 
