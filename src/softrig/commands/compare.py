@@ -22,7 +22,7 @@ def compare(
     converged: Annotated[
         bool,
         typer.Option(
-            "--converged", help="Also against a full simulation at 720 steps a second: some seven minutes more."
+            "--converged", help="Also against a full simulation at 720 steps a second: longer than all else together."
         ),
     ] = False,
     modes: Annotated[int | None, typer.Option(min=2, max=400, help="Modes over all regions.")] = None,
@@ -34,7 +34,7 @@ def compare(
 ) -> None:
     """Compare the reduced motion of a clip with the full simulation's, and with simpler models.
 
-    It builds and simulates in full: about four minutes on two cores for a short clip and the default number of tets.
+    It builds and simulates in full: about five minutes of processor time for a short clip and the default tets.
     """
     from rich.console import Console
 
