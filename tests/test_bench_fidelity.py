@@ -13,11 +13,12 @@ import pytest
 from rich.console import Console
 
 from softrig.bench import fidelity
+from softrig.bench.conclusions import ALONE, conclusion, why_alone
 from softrig.bench.record import Record, Row
 from softrig.bench.run import show_turned
 from softrig.characters import built_in
 from softrig.dynamics import Rayleigh
-from softrig.errors import InputError, SolverError
+from softrig.errors import InputError, Notice, SolverError
 from softrig.machine import this_machine
 from softrig.numerics.rotations import quaternion_matrices, quaternions_from_vectors
 from softrig.pipeline.telling import COSTS as BUILD_COSTS
@@ -75,6 +76,58 @@ def test_no_coarse_mesh_says_why_and_loses_nothing_else(tmp_path: Path, monkeypa
     row = truth.coarse_row("a coarse mesh", None, Project(), tmp_path)
     assert row.ours is None
     assert row.note == "young.npy: it was made for another mesh"
+
+
+def compared(ours: float, alone: float, best: float | None) -> Record:
+    also = {} if best is None else {"best of these shapes, %": best}
+    rows = [Row("ours", "%", ours, also=also), Row("the same modes alone, exact forces", "%", alone)]
+    return Record("compare", "An example", this_machine(), rows, sizes={"hero": {"modes": 100}})
+
+
+def test_the_conclusion_names_what_limits() -> None:
+    held = conclusion(compared(6.91, 5.0, 1.09))
+    assert held.startswith(
+        "The flesh is 6.91 % of its motion off the full simulation; its 100 modes could come as near"
+    )
+    assert "more of them hardly help" in held
+    assert "Poses or clips" in held
+    few = conclusion(compared(6.91, 9.0, 4.2))
+    assert "as near as 4.2 %. More modes (--modes" in few
+    assert "Poses" not in few
+    assert conclusion(compared(6.91, 9.0, None)) == "The flesh is 6.91 % of its motion off the full simulation."
+
+
+def test_the_footnote_fits_the_table_above_it() -> None:
+    assert "err more than ours" in why_alone(compared(6.0, 9.0, 4.0).rows)
+    assert "they hold nearly all of the motion" in why_alone(compared(6.0, 5.0, 1.0).rows)
+    although = why_alone(compared(6.0, 5.0, 4.0).rows)
+    assert "err less than ours" in although
+    assert "nearly all" not in although
+    assert why_alone(compared(6.0, 6.0, 4.0).rows) == ""
+    assert why_alone([Row("ours", "%", None, note="did not come through")]) == ""
+
+
+@pytest.mark.parametrize("converged", [False, True])
+def test_the_converged_simulation_is_run_where_it_is_asked_for(monkeypatch, converged: bool) -> None:
+    def rows(case, _cache, **asked):
+        assert asked["converged"] is converged
+        return [Row(f"{case.what}: ours", "%", 5.0), Row(f"{case.what}: {ALONE}", "%", 7.0)], {case.what: {"modes": 3}}
+
+    monkeypatch.setattr(fidelity, "case_rows", rows)
+    record = fidelity.compare_clip(built_in("arm"), "bend", converged=converged)
+    assert ("720 Hz" in record.remark) == converged
+    assert record.remark.endswith("beside them.")
+    if not converged:
+        fidelity.compare_clip(built_in("arm"), "bend")  # nor is it where nothing is said
+
+
+def test_a_single_clip_that_is_left_out_is_told_of(monkeypatch) -> None:
+    monkeypatch.setattr(fidelity, "case_rows", lambda case, *_, **__: ([Row(f"{case.what}: ours", "%", 5.0)], {}))
+    arm = built_in("arm")
+    single = replace(arm, clips=arm.clips[:1])
+    with pytest.warns(Notice, match=f"'{arm.clips[0].name}' is the only clip and is left out.*--seen"):
+        fidelity.compare_clip(single, arm.clips[0].name)
+    fidelity.compare_clip(single, arm.clips[0].name, unseen=False)
 
 
 @pytest.mark.parametrize("width", [80, 130])

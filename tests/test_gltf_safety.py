@@ -63,7 +63,7 @@ def test_damaged_containers(refused):
     assert "version 1; softrig reads version 2" in refused(whole[:4] + struct.pack("<I", 1) + whole[8:])
     assert "chunk 0 claims 4294967295 bytes" in refused(whole[:12] + b"\xff\xff\xff\xff" + whole[16:])
     assert "first chunk of the GLB is not JSON" in refused(whole[:16] + b"BIN\0" + whole[20:])
-    for path, reason in (("/nowhere/hero.glb", "does not exist"), ("/", "is not a file")):
+    for path, reason in (("/nowhere/hero.glb", "there is no such file"), ("/", "is not a file")):
         with pytest.raises(FileFormatError, match=f"^{path}: {reason}"):
             load_gltf(path)
 

@@ -23,6 +23,7 @@ from softrig.inspection import (
     soft_facts,
     soft_problems,
     soft_remarks,
+    stillness_words,
 )
 from softrig.io.characters import load_character
 from softrig.io.glb_writer import write_character_glb
@@ -38,7 +39,7 @@ TETRAHEDRON = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
     [
         (TETRAHEDRON, 0, 0, 0, "closed"),
         (TETRAHEDRON[:3], 3, 0, 0, "3 open edges"),
-        (np.vstack([TETRAHEDRON, [[0, 1, 4]]]), 2, 1, 0, "2 open edges, 1 crowded edges"),
+        (np.vstack([TETRAHEDRON, [[0, 1, 4]]]), 2, 1, 0, "2 open edges, 1 crowded edge"),
         (np.vstack([TETRAHEDRON, [[1, 1, 2]]]), 0, 0, 1, "closed"),
         (np.zeros((0, 3), int), 0, 0, 0, "closed"),
     ],
@@ -129,7 +130,7 @@ def test_a_model_of_another_unit_says_what_to_type(size, scale, proposed):
     else:
         (line,) = told
         assert f"{size:g} m" in line
-        assert f"--scale {proposed}," in line
+        assert line.endswith(f"--scale {proposed}")
         assert f"scale = {proposed} at the top" in line
 
 
@@ -176,6 +177,52 @@ def test_remarks_do_not_look_like_problems(tmp_path, monkeypatch) -> None:
     assert load_project(tmp_path / "hero.toml").poses.given[0].clip == "nod", "set in, they can still be copied"
     assert inspect_soft_character(model, "x").remarks == (pose, lines, modes)
     assert remark_lines(()) == []
+
+
+def test_a_body_that_nothing_drives_is_told_of(tmp_path) -> None:
+    path = tmp_path / "body.glb"
+    plain_tetrahedron().save(path)
+    alone = "there is no skeleton and no other rig, so nothing drives the flesh: pulls and wind alone can move it"
+    assert any(problem.startswith(alone) for problem in inspect_file(path).problems)
+    body = load_character(path)
+    model = replace(bar_model(), rig=body.rig, clips=())
+    assert any(problem.startswith(alone) for problem in soft_problems(model))
+    assert stillness_words(model).startswith(alone)
+    assert any(remark.startswith("there are no clips, so nothing was rehearsed") for remark in soft_remarks(model))
+    moved = replace(bar_model(), rig=body.rig)
+    assert any("nothing drives the flesh: its clips move it as a whole" in problem for problem in soft_problems(moved))
+    for driven in (bar_model(), bar_model(morphs=True), bar_model(black_box=True)):
+        assert not any("no skeleton" in problem for problem in soft_problems(driven))
+        assert "may move nothing" in stillness_words(driven)
+    held = replace(bar_model(), fixed=np.ones_like(bar_model().fixed))
+    assert stillness_words(held).startswith("all of it is held")
+    # Parts on nodes of their own move against each other.
+    two = plain_tetrahedron()
+    two.add("nodes", mesh=0, translation=[2.0, 0.0, 0.0])
+    two.save(path)
+    assert not any("no skeleton" in problem for problem in inspect_file(path).problems)
+
+
+def test_counts_and_masses_read_as_one_says_them() -> None:
+    heavy = replace(bar_model(), vertex_mass=np.full(len(bar_model().vertex_mass), 8478.0 / len(bar_model().vertices)))
+    facts = dict(soft_facts(heavy))
+    assert facts["mass"] == "8,480 kg"
+    assert facts["modes"] == "8 in 1 region, 2 poses"
+    notes = {"fit": [{"inverted": 1.0, "error": 0.0}, {"inverted": 2.0, "error": 0.0}]}
+    one, two = soft_problems(replace(bar_model(), notes=notes))
+    assert "1 tet is inside out" in one
+    assert "2 tets are inside out" in two
+
+
+def test_long_facts_and_problems_go_on_below_themselves(tmp_path) -> None:
+    path = tmp_path / "hero.softrig"
+    clip = bar_model().clips[0]
+    save_model(replace(bar_model(), clips=tuple(replace(clip, name=f"a clip called {k}") for k in range(9))), path)
+    lines = CliRunner().invoke(app, ["info", str(path)]).output.splitlines()
+    first = next(index for index, line in enumerate(lines) if line.startswith("  clips "))
+    assert lines[first].index("a clip") == 23
+    assert lines[first + 1].startswith(" " * 23)
+    assert lines[first + 1][23] != " "
 
 
 def test_forces_that_are_far_off_are_told_of() -> None:

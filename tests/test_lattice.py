@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import warnings
 from collections import Counter
@@ -17,7 +18,7 @@ from softrig import bodies
 from softrig.errors import EmptyMeshError, IndexRangeError, InputError, NotFiniteError, Notice
 from softrig.meshing.embedding import embed_points
 from softrig.meshing.lattice import LatticeMesh, tet_mesh
-from softrig.meshing.notices import tell_quality
+from softrig.meshing.notices import KnownBones, tell_quality
 from softrig.meshing.quality import dihedral_angles, tet_volumes
 from softrig.meshing.repair import Mended, hinge_count, mend
 from softrig.meshing.soup_tree import build_tree, nearest_points, winding_numbers
@@ -274,7 +275,10 @@ def test_thin_parts_are_said_with_their_place():
     soup = joined(box((1.0, 1.0, 1.0)), box((1.0, 0.1, 0.1), low=(0.95, 0.45, 0.45)))
     lattice, notices = meshed(soup, 6000)
     (told,) = [text for text in notices if "of the surface is under two cells thick, at 1 place: (" in text]
-    assert told.endswith("; more tets ([mesh] tets in the project file, or --tets) help")
+    wanted = re.search(r"; more tets \(\[mesh\] tets in .*\) help: about ([\d,]+) would do for half of it$", told)
+    assert wanted is not None
+    more, _ = meshed(soup, int(wanted[1].replace(",", "")))
+    assert more.quality.thin_share < 0.75 * lattice.quality.thin_share
     assert len(lattice.quality.thin_places) == 1
     assert lattice.quality.thin_places[0] == pytest.approx([1.5, 0.5, 0.5], abs=0.15)
     assert 0.02 < lattice.quality.thin_share < 0.1
@@ -299,10 +303,10 @@ def test_every_notice_of_the_mesh_says_what_helps(count):
     mended = Mended(lattice.mesh.vertices, np.zeros((4, 4), int), count, count, np.array([0, 0, 0, 1]), count)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", Notice)
-        tell_quality(quality, 5 * quality.tets, mended, ["hip", "tail"])
+        tell_quality(quality, 5 * quality.tets, mended, KnownBones(["hip", "tail"]))
     told = [str(entry.message) for entry in caught]
     assert len(told) == 7
-    assert all("([mesh] tets in the project file, or --tets)" in text for text in told)
+    assert all("([mesh] tets in the project file, --tets, or" in text for text in told)
     words = " ".join(told)
     one = ("1 vertex doubled", "1 tet removed", "1 edge is shared", "at 1 place:")
     several = ("2 vertices doubled", "2 tets removed", "2 edges are shared", "at 2 places:")
@@ -354,6 +358,16 @@ def test_a_thin_bone_is_named():
     _, notices = meshed(soup, 3000, bones=bones, bone_names=["spine", "tail"])
     assert any("bones in parts under two cells thick: 'tail'" in text for text in notices)
     assert not any("index" in text for text in notices if "bones" in text)
+    assert any("under two cells thick, at 1 place: by 'tail' (" in text for text in notices)
+
+
+def test_places_are_known_by_the_nearest_bone():
+    bones = KnownBones(["spine", "tail"], np.array([[[0, 0, 0], [1.0, 0, 0]], [[1.0, 0, 0], [1.0, 2.0, 0]]]))
+    assert bones.nearest(np.array([0.2, 0.3, 0.0])) == "spine"
+    assert bones.nearest(np.array([0.9, 1.0, 0.0])) == "tail"
+    assert bones.nearest(np.array([1.0, 9.0, 0.0])) == "tail"
+    assert KnownBones(["spine"]).nearest(np.zeros(3)) is None
+    assert KnownBones().nearest(np.zeros(3)) is None
 
 
 def lattice_pair(shared: int) -> tuple[np.ndarray, np.ndarray]:

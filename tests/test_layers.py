@@ -15,7 +15,7 @@ SOURCE = Path(softrig.__file__).parent
 
 # Siblings of one layer are blind to each other.
 LAYERS = [
-    {"errors", "faults", "version", "files"},
+    {"errors", "faults", "version", "files", "words"},
     {"numerics"},
     {"fem", "dynamics", "render", "rig"},
     {"models"},

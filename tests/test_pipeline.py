@@ -12,7 +12,7 @@ import pytest
 
 from characters_for_tests import SMALL, bent_bar, limb, tube
 from softrig.bases.localised import BoneRegions
-from softrig.errors import IndexRangeError, InputError, ModeCountError
+from softrig.errors import IndexRangeError, InputError, ModeCountError, Notice
 from softrig.fem.material import Material
 from softrig.fidelity import trajectory_error
 from softrig.io.caches import read_npz
@@ -23,6 +23,7 @@ from softrig.pipeline.baking import bake, model_simulation
 from softrig.pipeline.build import Built, build, build_parts
 from softrig.pipeline.cache import StageCache
 from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, reduced_trajectory
+from softrig.pipeline.drift import differing_settings
 from softrig.pipeline.flesh import make_flesh
 from softrig.pipeline.inertia import clip_inertia_errors
 from softrig.pipeline.regions import make_regions
@@ -341,7 +342,7 @@ def test_bakes_are_written_and_one_failure_does_not_stop_the_rest(built: Built, 
 
 
 def test_wrong_input_is_named(built: Built, cache: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no clip nope"):
+    with pytest.raises(InputError, match="no clip 'nope'; its clips: 'bend'"):
         bake(built.model, built.character, ["nope"], tmp_path)
     with pytest.raises(InputError, match="vertices lie elsewhere"):
         bake(built.model, limb(scale=2.0), ["bend"], tmp_path)
@@ -353,8 +354,21 @@ def test_wrong_input_is_named(built: Built, cache: Path, tmp_path: Path) -> None
         build(limb(), SMALL.changed(poses={"given": [{"clip": "bend", "time": 9.0}]}), cache=cache, jobs=1)
     with pytest.raises(InputError, match="no bone is called 'tail'"):
         build(limb(), SMALL.changed(basis={"handles": [{"name": "a", "bone": "tail"}]}), cache=cache, jobs=1)
-    with pytest.raises(ModeCountError):
-        build(limb(), SMALL.changed(mesh={"tets": 100}, basis={"modes": 400}), cache=cache, jobs=1)
+
+
+def test_no_more_modes_than_there_are(cache: Path) -> None:
+    """Where nobody asked for more it has as many as there are, and says so; who did is told what to type."""
+    simple = {"modes": Project().basis.modes, "regions": 1, "derivatives": 0, "rehearsal": 0.0}
+    few = SMALL.changed(basis=simple, poses={"count": 1})
+    with pytest.warns(Notice, match=r"\d+ shapes were found for this flesh, so it has \d+ modes instead of 100"):
+        model = build(limb(), few, cache=cache, jobs=1)
+    assert 2 <= model.mode_count < 100
+    assert differing_settings(model, few) == [], "the project file has not changed"
+    with pytest.raises(ModeCountError, match=r"400 modes are more than the \d+ shapes found") as caught:
+        build(limb(), few.changed(basis={"modes": 400}), cache=cache, jobs=1)
+    assert f"--modes {caught.value.most}" in str(caught.value)
+    most = build(limb(), few.changed(basis={"modes": caught.value.most}), cache=cache, jobs=1)
+    assert most.mode_count == caught.value.most
 
 
 def test_a_sculpt_is_exact_at_its_pose(tmp_path: Path, cache: Path) -> None:

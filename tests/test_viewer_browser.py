@@ -90,6 +90,17 @@ def test_the_page_opens_and_shows_the_character(screen):
     assert 0.01 < covered < 0.6
 
 
+def test_the_overlay_is_offered_where_there_is_one(screen):
+    """In the view "both" alone: elsewhere "Ghost" would seem to be on."""
+    screen.open("play")
+    ghost = screen.page.get_by_text("Ghost", exact=True)
+    assert not ghost.is_visible()
+    screen.page.keyboard.press("b")
+    ghost.wait_for(state="visible")
+    screen.page.get_by_text("Soft", exact=True).first.click()
+    ghost.wait_for(state="hidden")
+
+
 def test_play_moves_the_vertices(screen):
     screen.choose("bend")
     screen.play(False)

@@ -284,7 +284,7 @@ def test_several_files_come_in_one_archive_and_are_forgotten(away, model, tmp_pa
     assert not path.exists()
     with pytest.raises(InputError, match="no such file"):
         away.takeaway.file(frames)
-    with pytest.raises(InputError, match="no clip nope"):
+    with pytest.raises(InputError, match="no clip 'nope'"):
         away.takeaway.bake(two, None, "nope", ".npz")
     with pytest.raises(InputError, match=r"cannot write \.exe"):
         away.takeaway.bake(two, None, "wave", ".exe")

@@ -53,6 +53,7 @@ app.add_typer(blender_app, name="blender")
 def main() -> None:
     """Run the command line; softrig's own errors become one line and exit code 1."""
     from softrig.errors import SoftrigError
+    from softrig.words import told_by_system
 
     # Notices are for people here: one line each, without the place in the code.
     warnings.showwarning = lambda message, *_, **__: typer.echo(f"softrig: note: {message}", err=True)
@@ -65,5 +66,5 @@ def main() -> None:
         typer.echo("softrig: stopped; a build started again goes on where it was", err=True)
         sys.exit(130)
     except OSError as error:
-        typer.echo(f"softrig: {error.strerror or error}: {error.filename or ''}", err=True)
+        typer.echo(f"softrig: {told_by_system(error)}", err=True)
         sys.exit(1)

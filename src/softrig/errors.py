@@ -6,6 +6,7 @@ elements, vertices, faces or groups at fault (empty where no index applies).
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable
 
@@ -61,7 +62,11 @@ class AnchorError(InputError):
 
 
 class ModeCountError(InputError):
-    """More modes asked for than the body or the basis has."""
+    """More modes asked for than the body or the basis has; `most`: how many those are, where that is known."""
+
+    def __init__(self, message: str, indices: Iterable[int] | np.ndarray = (), *, most: int | None = None) -> None:
+        self.most = most
+        super().__init__(message, indices)
 
 
 class StepSizeError(InputError):
@@ -86,8 +91,15 @@ def some_of(indices: np.ndarray, most: int = 8) -> str:
 
 
 def notice(message: str, indices: Iterable[int] | np.ndarray = ()) -> None:
-    """Warn with a `Notice`, naming the indices the way errors do."""
-    warnings.warn(message + some_of(np.asarray(list(indices), dtype=np.int64)), Notice, stacklevel=3)
+    """Warn with a `Notice`, naming the indices the way errors do.
+
+    It is printed as one line: a place in softrig's own code would tell nobody anything. Filters see whose module it is.
+    """
+    told = message + some_of(np.asarray(list(indices), dtype=np.int64))
+    module = sys._getframe(1).f_globals
+    registry = module.setdefault("__warningregistry__", {})
+    # There is no line 0 of anything, so that none is looked up and printed below the message.
+    warnings.warn_explicit(told, Notice, "softrig", 0, module.get("__name__", "softrig"), registry)
 
 
 def require_indices(indices: object, count: int, what: str) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,10 @@ from softrig.models.reduced import ReducedBody
 from softrig.project import MOST_POSES, Project, noted_scale, project_toml
 from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
+from softrig.rig.clip import Clip
+from softrig.rig.protocol import Rig
+from softrig.rig.skinning import Skin
+from softrig.words import counted, figure, so_many_are
 
 MODEL_ENDING = ".softrig"
 LEGEND = "role: soft is simulated, rigid keeps its shape, follows moves along; tracks: animated channels"
@@ -141,16 +145,35 @@ def _grouped(rows: list[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
 def _problems(character: Character, whole: Closedness) -> list[str]:
     problems = []
     if whole.open_edges:
-        problems.append(f"the surface is open at {whole.open_edges:,} edges: the volume mesh closes it")
+        problems.append(f"the surface is open at {counted(whole.open_edges, 'edge')}: the volume mesh closes it")
     if whole.crowded_edges:
-        problems.append(f"{whole.crowded_edges:,} edges have more than two triangles")
+        problems.append(f"more than two triangles meet at {counted(whole.crowded_edges, 'edge')}")
     if whole.degenerate:
-        problems.append(f"{whole.degenerate:,} triangles have no area after welding")
+        problems.append(f"after welding there is no area in {counted(whole.degenerate, 'triangle')}")
     if not character.clips:
         problems.append("there are no clips: poses must be given by hand")
-    if skin_of(character.rig) is None and not len(character.rig.parameters):
-        problems.append("there is no skin and no other rig: the character does not bend")
+    if trouble := rig_trouble(character.rig, character.clips):
+        problems.append(trouble)
     return problems
+
+
+def rig_trouble(rig: Rig, clips: Sequence[Clip]) -> str:
+    """That nothing bends the flesh, where no bones, several nodes, morphs or deformers do; "" if something does.
+
+    What moves as a whole by its clips swings nevertheless.
+    """
+    if not _is_one_piece(rig):
+        return ""
+    moved = "its clips move it as a whole" if clips else "pulls and wind alone can move it (softrig view, or Python)"
+    return f"there is no skeleton and no other rig, so nothing drives the flesh: {moved}"
+
+
+def _is_one_piece(rig: Rig) -> bool:
+    if isinstance(rig, Skin):
+        # The binding has bones for nodes that hold a mesh: several of them move parts against each other.
+        return not len(rig.bones) and len(rig.binding.bones) < 2
+    stages = getattr(rig, "stages", ())
+    return all(map(_is_one_piece, stages)) if stages else not len(rig.parameters)
 
 
 def inspect_soft_character(model: PoseSpaceModel, name: str) -> Inspection:
@@ -171,9 +194,9 @@ def soft_facts(model: PoseSpaceModel) -> tuple[tuple[str, str], ...]:
         ("kind", f"soft character '{model.name}', {model.law}, {_basis_words(model)} in {model.interpolation} space"),
         ("tets", f"{len(model.tets):,} of {len(model.vertices):,} vertices, {100.0 * model.fixed.mean():.0f} % held"),
         ("surface", f"{len(model.embedding_nodes):,} vertices, {len(model.triangles):,} triangles"),
-        ("mass", f"{model.vertex_mass.sum():.3g} kg"),
+        ("mass", f"{figure(model.vertex_mass.sum())} kg"),
         *_bony_fact(model),
-        ("modes", f"{model.mode_count} {_region_words(model)}, {len(model.poses)} poses"),
+        ("modes", f"{model.mode_count} {_region_words(model)}, {counted(len(model.poses), 'pose')}"),
         ("cubature", _cubature_words(model)),
         ("lowest frequency", f"{model.frequencies.min():.2f} Hz"),
         ("file", f"{model_bytes(model) / 1e6:.1f} MB"),
@@ -246,14 +269,14 @@ def _basis_words(model: PoseSpaceModel) -> str:
 
 def _region_words(model: PoseSpaceModel) -> str:
     whole = sum(name == WHOLE_BODY for name in model.region_names)
-    words = f"in {len(model.region_names) - whole} regions"
+    words = f"in {counted(len(model.region_names) - whole, 'region')}"
     return f"{words} and over the whole body" if whole else words
 
 
 def _cubature_words(model: PoseSpaceModel) -> str:
-    tets = f"{len(model.cubature.tets)} tets"
+    tets = counted(len(model.cubature.tets), "tet")
     vertices = len(model.cubature.inertial_vertices)
-    return f"{tets}, {vertices} vertices for inertia" if vertices else tets
+    return f"{tets}, {vertices} vert{'ices' if vertices > 1 else 'ex'} for inertia" if vertices else tets
 
 
 def model_bytes(model: PoseSpaceModel) -> int:
@@ -300,12 +323,15 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
     if proposed is not None:
         problems.append(
             f"the character is {model.size:.3g} m from corner to corner, and moves like a thing of that size; if its "
-            f"unit is not the metre, build again with --scale {proposed:g}, or write scale = {proposed:g} at the top "
-            "of the project file"
+            f"unit is not the metre, write scale = {proposed:g} at the top of the project file and build again, or "
+            f"build with --scale {proposed:g}"
         )
+    if trouble := rig_trouble(model.rig, model.clips):
+        problems.append(trouble)
     for name, fit in zip(model.poses.names, model.notes.get("fit", []), strict=False):
         if fit.get("inverted"):
-            problems.append(f"pose '{name}': {fit['inverted']:.0f} tets are inside out; choose a milder pose")
+            turned = so_many_are(round(fit["inverted"]), "tet")
+            problems.append(f"pose '{name}': {turned} inside out; choose a milder pose")
     learned = model.notes.get("stiffness map", {"kept": True})
     if not learned["kept"]:
         problems.append(
@@ -332,6 +358,11 @@ def soft_remarks(model: PoseSpaceModel) -> tuple[str, ...]:
     """What would bring a sound model nearer to the full body, and how to ask for it."""
     suggested = model.notes.get("suggested poses", [])
     remarks = [f"worth a pose: {pose['name']} ({pose['reason']})" for pose in suggested]
+    if not model.clips:
+        remarks.append(
+            "there are no clips, so nothing was rehearsed and there is nothing to bake; add clips to the file, or "
+            "poses by hand under [poses] in the project file"
+        )
     if lines := _lines_for_poses(model, [pose["name"] for pose in suggested]):
         remarks.append(
             f"to add what is worth a pose, let [poses] in the project file be this, and build again:\n{lines}"
@@ -345,6 +376,17 @@ def soft_remarks(model: PoseSpaceModel) -> tuple[str, ...]:
             f"could do to the flesh{rehearsed}; more modes (basis.modes) help"
         )
     return tuple(remarks)
+
+
+def stillness_words(model: PoseSpaceModel) -> str:
+    """What may be the reason that flesh does not move at all in a clip."""
+    if trouble := rig_trouble(model.rig, ()):
+        return trouble
+    if model.fixed.all():
+        return "all of it is held: paint more softness, or give fewer parts as rigid"
+    return (
+        "the clip may move nothing that carries flesh, or the flesh may be far too stiff ([material]) or small (scale)"
+    )
 
 
 def _touches_itself(model: PoseSpaceModel) -> bool:

@@ -15,11 +15,12 @@ body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var
   margin: 2.5rem auto; padding: 0 1.2rem; }
 h1 { font-size: 1.9rem; margin-bottom: .2rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
 p.lead, footer, figcaption { color: var(--soft); } footer { font-size: .85rem; margin-top: 3rem; }
-figure { margin: 1.2rem 0; } img { max-width: 100%; border-radius: 8px; display: block; }
+figure { margin: 1.2rem 0; } img { width: 100%; border-radius: 8px; display: block; }
 .plot { background: #ffffff; border-radius: 8px; } .plot svg { max-width: 100%; height: auto; display: block; }
 table { border-collapse: collapse; width: 100%; margin: .8rem 0; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); }
-td:not(:first-child), th:not(:first-child) { text-align: right; }
+table:not(.facts) :is(td, th):not(:first-child) { text-align: right; }
+table.facts td { text-align: left; vertical-align: top; } table.facts td:first-child { white-space: nowrap; }
 """
 
 
@@ -45,6 +46,11 @@ class Report:
         cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
         lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
         self._parts.append(f"<table><thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table>")
+
+    def facts(self, rows: Sequence[tuple[str, str]]) -> None:
+        """What and how much, in words: both read left, and need no head."""
+        lines = "".join(f"<tr><td>{escape(what)}</td><td>{escape(value)}</td></tr>" for what, value in rows)
+        self._parts.append(f'<table class="facts"><tbody>{lines}</tbody></table>')
 
     def picture(self, content: bytes, caption: str, kind: str = "png") -> None:
         """A picture from the bytes of its file ("png" or "gif"), stored in the page."""

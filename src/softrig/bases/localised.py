@@ -86,7 +86,13 @@ def completed_basis(
     for field in samples:
         held = np.einsum("nia,nik,n->ak", known, field, vertex_mass, optimize=True)
         beyond.append(field - np.einsum("nia,ak->nik", known, held, optimize=True))
-    local = regional_basis(beyond, partition, vertex_mass, size - share, minimum=minimum, metric=metric)
+    try:
+        local = regional_basis(beyond, partition, vertex_mass, size - share, minimum=minimum, metric=metric)
+    except ModeCountError as short:
+        if short.most is None:
+            raise
+        most = short.most + share
+        raise ModeCountError(f"{size} modes asked of a body that has {most}", most=most) from short
     shapes = tuple(np.concatenate([own, known], axis=2) for own in local.shapes)
     own_region = partition.shape[1] if partition.shape[1] > 1 else 0
     regions = np.concatenate([local.region_of_mode, np.full(share, own_region, np.int32)])
@@ -166,7 +172,7 @@ def shared_counts(spectra: Sequence[Sequence[np.ndarray]], size: int, minimum: i
     if (short := available < minimum).any():
         raise ModeCountError(f"regions with fewer than {minimum} modes", np.flatnonzero(short))
     if size > available.sum():
-        raise ModeCountError(f"{size} modes asked of regions that have {available.tolist()}")
+        raise ModeCountError(f"{size} modes asked of regions that have {available.tolist()}", most=int(available.sum()))
     counts = [minimum] * len(pooled)
     for _ in range(size - sum(counts)):
         following = [values[k] if k < len(values) else -1.0 for values, k in zip(pooled, counts, strict=True)]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softrig.words import counted
+
 
 @dataclass(frozen=True)
 class Closedness:
@@ -27,8 +29,8 @@ class Closedness:
         """In words."""
         if self.closed:
             return "closed"
-        open_ones = [f"{self.open_edges:,} open edges"] * bool(self.open_edges)
-        return ", ".join([*open_ones, *([f"{self.crowded_edges:,} crowded edges"] * bool(self.crowded_edges))])
+        open_ones = [counted(self.open_edges, "open edge")] * bool(self.open_edges)
+        return ", ".join([*open_ones, *([counted(self.crowded_edges, "crowded edge")] * bool(self.crowded_edges))])
 
 
 def closedness(triangles: np.ndarray) -> Closedness:

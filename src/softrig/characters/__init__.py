@@ -14,15 +14,22 @@ from softrig.characters.gorilla import gorilla
 from softrig.characters.letter import letter_x
 from softrig.errors import InputError
 from softrig.rig.corrections import Correction
+from softrig.words import did_you_mean
 
 CHARACTERS: dict[str, Callable[[], BuiltInCharacter]] = {"arm": arm, "x": letter_x, "bear": bear, "gorilla": gorilla}
 """Name to the function that builds the character, in some seconds; the same bits every time."""
 
 
+def no_built_in(name: str) -> str:
+    """What to say of a name that no built-in character has."""
+    asked = did_you_mean(name, list(CHARACTERS))
+    return f"no built-in character '{name}'{asked}{' There' if asked else '; there'} are {', '.join(CHARACTERS)}"
+
+
 def built_in(name: str) -> BuiltInCharacter:
     """The built-in character called `name`, one of `CHARACTERS`."""
     if name not in CHARACTERS:
-        raise InputError(f"no built-in character '{name}'; there are {', '.join(CHARACTERS)}")
+        raise InputError(no_built_in(name))
     return CHARACTERS[name]()
 
 

@@ -7,6 +7,11 @@ from typing import Annotated
 
 import typer
 
+from softrig.commands.shared import require_model
+
+STILL = 1e-6
+"""Metres: flesh that is never further from plain skinning does not move."""
+
 
 def bake(
     model: Annotated[Path, typer.Argument(help="A model (.softrig).")],
@@ -29,11 +34,13 @@ def bake(
     from softrig.console import stages
     from softrig.conversion import GlbOptions
     from softrig.errors import notice
+    from softrig.inspection import stillness_words
     from softrig.models.file import load_character_model
     from softrig.pipeline.baking import bake as bake_clips
     from softrig.pipeline.drift import drift_words
     from softrig.pipeline.sources import model_character
 
+    require_model(model)
     with tempfile.TemporaryDirectory() as folder, stages() as work:
         with work.stage("Reading"):
             loaded = load_character_model(model)
@@ -53,5 +60,8 @@ def bake(
         told = f"{result.done.frames} frames, flesh up to {1e3 * result.largest_offset:.0f} mm from plain skinning"
         lost = f"{1e3 * result.done.error:.2g} mm off the simulation" if result.done.error else "exact"
         typer.echo(f"  {result.clip:<16} {result.path}: {told}; {lost}; {result.done.size_words()}")
+        if result.largest_offset < STILL:
+            least = "less than a thousandth of a millimetre from plain skinning"
+            typer.echo(f"! '{result.clip}': the flesh does not move, {least}: {stillness_words(loaded)}", err=True)
     if any(result.done is None for result in results):
         raise typer.Exit(1)

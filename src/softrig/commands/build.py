@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from softrig.commands.shared import decisions, require_softrig, tell_model
+from softrig.commands.shared import decisions, refuse_model, require_softrig, tell_model
 
 
 def build(
@@ -38,6 +38,7 @@ def build(
     from softrig.pipeline.timing import step_times
 
     path = Path(file)
+    refuse_model(path, "build")
     decided, chosen = decisions(path, project, scale=scale, tets=tets, modes=modes)
     target = output or (path.with_suffix(".softrig") if path.exists() else Path(f"{file}.softrig"))
     require_softrig(target)

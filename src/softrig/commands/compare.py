@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from softrig.commands.shared import decisions
+from softrig.commands.shared import decisions, refuse_model
 
 
 def compare(
@@ -19,6 +19,12 @@ def compare(
     baselines: Annotated[
         bool, typer.Option("--baselines", help="The paper's recipe and simpler models, too: five more builds.")
     ] = False,
+    converged: Annotated[
+        bool,
+        typer.Option(
+            "--converged", help="Also against a full simulation at 720 steps a second: longer than all else together."
+        ),
+    ] = False,
     modes: Annotated[int | None, typer.Option(min=2, max=400, help="Modes over all regions.")] = None,
     scale: Annotated[float | None, typer.Option(help="Metres per unit of the file.", min=1e-9)] = None,
     tets: Annotated[int | None, typer.Option(min=100, help="About how many tets.")] = None,
@@ -26,9 +32,13 @@ def compare(
         Path | None, typer.Option("--output", "-o", help="Folder for the figures as JSON and Markdown; default: none.")
     ] = None,
 ) -> None:
-    """Compare the reduced motion of a clip with the full simulation's, and with simpler models. Takes minutes."""
+    """Compare the reduced motion of a clip with the full simulation's, and with simpler models.
+
+    It builds and simulates in full: about five minutes of processor time for a short clip and the default tets.
+    """
     from rich.console import Console
 
+    from softrig.bench.conclusions import conclusion
     from softrig.bench.fidelity import compare_clip
     from softrig.bench.run import show_turned
     from softrig.console import stages
@@ -41,6 +51,7 @@ def compare(
             raise InputError(f"one clip at a time: '{clip}' or '{named}'")
         clip, project = named, Path(clip) if clip is not None else project
     path = Path(file)
+    refuse_model(path, "compare", *filter(None, [clip]))
     decided, chosen = decisions(path, project, scale=scale, tets=tets, modes=modes)
     with stages() as work:
         with work.stage("Reading"):
@@ -54,14 +65,12 @@ def compare(
             decided,
             unseen=not seen,
             baselines=baselines,
+            converged=converged,
             folder=chosen.parent if chosen else None,
             cache=path.parent / ".softrig-cache" if path.exists() else None,
             stage=work.stage,
         )
     show_turned(Console(), record)
-    ours, (sizes,) = record.rows[0], record.sizes.values()
-    best = ours.also.get("best of these shapes, %")
-    least = "" if best is None else f"; its {sizes['modes']} modes could come as near as {best:.3g} %"
-    typer.echo(f"The flesh is {ours.told()} of its motion off the full simulation{least}. More modes bring it nearer.")
+    typer.echo(conclusion(record))
     if output is not None:
         record.write(output)

@@ -17,14 +17,19 @@ def info(
     """Tell what a file holds: parts, joints, clips, size, and the problems found."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from softrig.inspection import inspect_file
 
     found = inspect_file(file, scale=scale)
     console = Console()
     console.print(f"[bold]{found.title}[/bold]", highlight=False)
+    facts = Table.grid(padding=(0, 1, 0, 0))
+    facts.add_column(min_width=22, no_wrap=True)
+    facts.add_column(overflow="fold")  # what is long goes on below itself
     for what, value in found.facts:
-        console.print(f"  {what:<20} {value}", highlight=False, markup=False)
+        facts.add_row(Text(f"  {what}"), Text(value))
+    console.print(facts)
     for title, head, rows in found.tables:
         table = Table(title=title, title_justify="left")
         for column in head:
@@ -34,7 +39,10 @@ def info(
         console.print(table)
     if found.legend:
         console.print(found.legend, style="dim", highlight=False, markup=False)
+    problems = Table.grid(padding=(0, 1, 0, 0))
     for problem in found.problems:
-        console.print(f"! {problem}", style="yellow", highlight=False, markup=False)
+        problems.add_row(Text("!", style="yellow"), Text(problem, style="yellow"))
+    if found.problems:
+        console.print(problems)
     for line in remark_lines(found.remarks):
         console.print(line, highlight=False, markup=False, soft_wrap=True)

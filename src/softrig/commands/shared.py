@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,6 +52,44 @@ def remark_lines(remarks: Sequence[str], title: str = REMARKS) -> list[str]:
     """Remarks as a list under their title, set in, so that none looks like a problem; of none, nothing."""
     lines = [f"  - {remark}".replace("\n", "\n      ") for remark in remarks]
     return [title, *lines] if lines else []
+
+
+def require_model(path: Path) -> None:
+    """Refuse what is no model by its name, and say how one is made of it."""
+    from softrig.characters import CHARACTERS
+    from softrig.errors import InputError
+    from softrig.io.characters import LOADERS
+    from softrig.words import NO_SUCH_FILE
+
+    is_built_in = not path.exists() and str(path) in CHARACTERS
+    if not path.exists() and not is_built_in:
+        raise InputError(f"{path}: {NO_SUCH_FILE}")
+    if is_built_in or path.suffix.lower() in LOADERS:
+        raise InputError(
+            f"{path}: this is a character, not a model; build it first: softrig build {shlex.quote(str(path))}, which "
+            f"makes {path.with_suffix('.softrig')}"
+        )
+
+
+def refuse_model(path: Path, command: str, *words: str) -> None:
+    """Refuse a model where `command` takes a character, and name the character's file if the model knows it."""
+    from softrig.characters import CHARACTERS
+    from softrig.errors import InputError, SoftrigError
+    from softrig.models.file import load_model
+
+    if path.suffix.lower() != ".softrig" or not path.exists():
+        return
+    try:
+        source = getattr(load_model(path), "notes", {}).get("source")
+    except SoftrigError:
+        source = None  # damaged; that it is the wrong kind of file is true all the same
+    known = source if isinstance(source, dict) else {}
+    # As in `model_character`: the file lies beside the model, whatever else a name in a file says.
+    file = str(path.parent / Path(str(known["file"])).name) if "file" in known else str(known.get("name"))
+    # A terminal would obey what cannot be printed.
+    named = ("file" in known or file in CHARACTERS) and file.isprintable()
+    typed = f": softrig {command} {shlex.join([file, *words])}" if named else ""
+    raise InputError(f"{path}: {command} takes the character file, not the model{typed}")
 
 
 def require_softrig(target: Path) -> None:

@@ -42,6 +42,7 @@ from softrig.render import (
 from softrig.report import Report
 from softrig.rig.character import Character
 from softrig.simulation import Bake
+from softrig.words import counted
 
 SETTINGS = Project().changed(mesh={"tets": 6000}, basis={"modes": 60}, material={"preset": "fat", "young": 12e3})
 """Softer than a gorilla is, so that there is something to see; coarser than the default, so that it is quick."""
@@ -231,13 +232,13 @@ def _report(
     assert baked.done is not None
     report = Report(
         f"A soft {name}",
-        f"{len(model.tets):,} tets reduced to {model.mode_count} modes at {len(model.poses)} poses. The clip '{clip}' "
-        f"moves the flesh up to {1e3 * offsets.max():.0f} mm from plain skinning.",
+        f"{len(model.tets):,} tets reduced to {model.mode_count} modes at {counted(len(model.poses), 'pose')}. "
+        f"The clip '{clip}' moves the flesh up to {1e3 * offsets.max():.0f} mm from plain skinning.",
     )
     report.picture(pictures[0], "Plain skinning, and with soft tissue.", "gif")
     report.picture(pictures[1], "Plain, soft, and how far the flesh is from plain skinning.")
     report.heading("The model")
-    report.table(["what", ""], [[what, value] for what, value in soft_facts(model)])
+    report.facts(soft_facts(model))
     report.heading("Baked")
     report.text(
         f"{baked.path.name} is {name}.glb with one animation more: the skeleton's own motion and morph targets that "

@@ -34,8 +34,8 @@ def walking_graph(field: SurfaceField, samples: SurfaceSamples) -> csr_array:
     return coo_array((np.maximum(lengths, 1e-12), (ends[:, 0], ends[:, 1])), shape=(len(places),) * 2).tocsr()
 
 
-def thin_samples(samples: SurfaceSamples, spacing: float) -> np.ndarray:
-    """(s,) bool: where the body is under two cells thick.
+def half_thickness(samples: SurfaceSamples) -> np.ndarray:
+    """(s,) how deep the body is at each sample, in the field's units; no more than the balls are grown.
 
     At a sharp edge the touching ball is small however thick the body; the largest ball among the
     neighbours, twice over, sees past it.
@@ -47,7 +47,7 @@ def thin_samples(samples: SurfaceSamples, spacing: float) -> np.ndarray:
         np.maximum.at(wider, one, radii[other])
         np.maximum.at(wider, other, radii[one])
         radii = wider
-    return np.asarray(radii < spacing)
+    return np.asarray(radii)
 
 
 def close_pairs(field: SurfaceField, samples: SurfaceSamples, spacing: float) -> np.ndarray:

@@ -13,14 +13,14 @@ import numpy as np
 from softrig.errors import InputError, notice
 from softrig.fem.meshes import VolumeMesh
 from softrig.meshing.bones import checked_segments
-from softrig.meshing.closeness import close_pairs, clusters, thin_samples
+from softrig.meshing.closeness import close_pairs, clusters, half_thickness
 from softrig.meshing.distance_field import SurfaceField
 from softrig.meshing.embedding import TetEmbedding, embed_points
 from softrig.meshing.lattice_body import PHASES, StuffedBody, grown_body, stuff
-from softrig.meshing.notices import tell_quality
+from softrig.meshing.notices import KnownBones, tell_quality
 from softrig.meshing.quality import MeshQuality, dihedral_angles, tet_volumes
 from softrig.meshing.repair import Mended, hinge_count, mend, part_count
-from softrig.meshing.spacing import MOST_PASSES, SpacingSearch, first_spacing
+from softrig.meshing.spacing import MOST_PASSES, SpacingSearch, expected_tets, first_spacing
 from softrig.meshing.thickness import SurfaceSamples, sample_surface
 
 FEWEST_TETS, MOST_TETS = 50, 1 << 20
@@ -77,7 +77,8 @@ def tet_mesh(
     mesh = VolumeMesh.build(field.metres(mended.vertices), mended.tets.astype(np.int32))
     embedding = embed_points(mesh, np.asarray(vertices, np.float64))
     quality = _quality(field, body, mended, mesh, embedding, segments)
-    tell_quality(quality, tets, mended, bone_names)
+    known = KnownBones(bone_names, field.metres(segments))
+    tell_quality(quality, tets, mended, known, enough=tets_for_half(field, body, len(mended.tets)))
     factor = 1.0
     if quality.surface_volume > 0.01 * quality.mesh_volume:
         factor = quality.surface_volume / quality.mesh_volume
@@ -147,6 +148,24 @@ class _Attempts:
         return body
 
 
+def tets_for_half(field: SurfaceField, body: StuffedBody, tets: int) -> int | None:
+    """About how many tets make half of what is under two cells thick thicker than that; None where none do.
+
+    Cells as small as half of it is deep, about as many as the volume and the surface then hold.
+    """
+    depths, areas = half_thickness(body.samples), body.samples.areas
+    thin = np.flatnonzero(depths < body.spacing)
+    if not len(thin):
+        return None
+    order = thin[np.argsort(-depths[thin])]
+    share = np.cumsum(areas[order]) / areas[order].sum()
+    wanted = float(depths[order[np.searchsorted(share, 0.5)]])
+    if wanted <= 0.0:
+        return None  # a sheet
+    more, now = (expected_tets(abs(field.signed_volume), field.area, h) for h in (wanted, body.spacing))
+    return round(tets * more / now)
+
+
 def _quality(
     field: SurfaceField,
     body: StuffedBody,
@@ -156,7 +175,7 @@ def _quality(
     bones: np.ndarray,
 ) -> MeshQuality:
     angles = dihedral_angles(mended.vertices, mended.tets)
-    thin = thin_samples(body.samples, body.spacing)
+    thin = half_thickness(body.samples) < body.spacing
     areas = body.samples.areas
     gaps = body.samples.places[close_pairs(field, body.samples, body.spacing)].mean(axis=1)
     if len(gaps):

@@ -67,6 +67,11 @@ class SpacingSearch:
         return wanted
 
 
+def expected_tets(volume: float, area: float, spacing: float) -> float:
+    """How many tets of h³/12 a body of `volume` and `area`, grown by about 0.3 h, holds at the spacing h."""
+    return 12.0 * (volume + 0.3 * spacing * area) / spacing**3
+
+
 def first_spacing(volume: float, area: float, target: int) -> float:
     """The spacing h at which a body of `volume` and `area`, grown by about 0.3 h, holds `target` tets of h³/12."""
     spacing = 1.0

@@ -25,7 +25,7 @@ from softrig.meshing.distance_field import SurfaceField
 from softrig.meshing.embedding import embed_points
 from softrig.meshing.lattice import FEWEST_TETS, MOST_TETS, LatticeMesh, _quality
 from softrig.meshing.lattice_body import StuffedBody
-from softrig.meshing.notices import IF_IT_MATTERS, tell_quality
+from softrig.meshing.notices import IF_IT_MATTERS, KnownBones, tell_quality
 from softrig.meshing.quality import tet_volumes
 from softrig.meshing.repair import mend
 from softrig.meshing.spacing import SpacingSearch
@@ -109,7 +109,7 @@ def _finished(
     embedding = embed_points(mesh, vertices)
     body = StuffedBody(found.places, found.tets, h, sample_surface(field, h))
     quality = _quality(field, body, mended, mesh, embedding, segments)
-    tell_quality(quality, quality.tets, mended, bone_names)
+    tell_quality(quality, quality.tets, mended, KnownBones(bone_names, field.metres(segments)))
     factor = quality.surface_volume / quality.mesh_volume if quality.surface_volume > 0.0 else 1.0
     return LatticeMesh(mesh, quality, embedding, factor, h * field.scale)
 

@@ -18,6 +18,7 @@ from softrig.pipeline.parallel import part_of
 from softrig.rig.character import Character
 from softrig.rig.clip import Clip
 from softrig.simulation import Bake, Damping, Simulation
+from softrig.words import has_no
 
 Progress = Callable[[int, int], None]
 
@@ -71,7 +72,7 @@ def chosen_clips(model: PoseSpaceModel, names: Sequence[str]) -> tuple[Clip, ...
         return tuple(model.clips)
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise InputError(f"'{model.name}' has no clip {', '.join(unknown)}; its clips: {', '.join(known)}")
+        raise InputError(has_no(model.name, "clip", unknown, list(known)))
     return tuple(known[name] for name in names)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from softrig.errors import InputError
+from softrig.errors import InputError, ModeCountError, notice
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.pipeline.advice import pose_advice
 from softrig.pipeline.cache import StageCache
@@ -22,9 +22,12 @@ from softrig.pipeline.regions import known_regions, make_regions
 from softrig.pipeline.rigging import Bones, bones_of
 from softrig.pipeline.shapes import Shapes, make_shapes
 from softrig.pipeline.telling import Stage, untold, with_kept
-from softrig.project import Project, with_recipe
+from softrig.project import BasisSettings, Project, with_recipe
 from softrig.rig.anatomy import bony_joints
 from softrig.rig.character import Character
+
+FEWEST_MODES = 2
+"""That a project may ask for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +108,13 @@ def build_parts(
             # Before the shapes, which take longest; only they tell whether anything is rehearsed.
             regions = make_regions(character, flesh, posing, project, stages).names
             _require_regions(character, project, _rehearsed(regions, project))
+        asked = project
         with kept("Finding shapes") as update:
-            shapes = make_shapes(character, flesh, posing, fabric, project, stages, jobs=count, progress=update)
+
+            def shapes_by(project: Project) -> Shapes:
+                return make_shapes(character, flesh, posing, fabric, project, stages, jobs=count, progress=update)
+
+            shapes, project = _as_many_as_there_are(shapes_by, project)
         if strict:
             _require_regions(character, project, shapes.region_names)
         with kept("Reducing forces") as update:
@@ -118,6 +126,8 @@ def build_parts(
             model.notes["inertia"]["along clips"] = clip_inertia_errors(model)
             between = clip_force_errors(model, flesh, posing, fabric, project, stages)
             model.notes["cubature"]["along clips"] = between
+    # What was asked for: else the project file would seem to have changed since.
+    model.notes["project"] = asked.model_dump(mode="json", exclude_defaults=True)
     model.notes["firm joints"] = bony_joints(character) if is_bony(project) else []
     model.notes["source"] = source_note(character)
     model.notes["stages"] = {"made": stages.made, "reused": stages.reused}
@@ -134,6 +144,27 @@ def _checked(
     if strict and regions is not None:
         _require_regions(character, project, _rehearsed(regions, project))
     return choice
+
+
+def _as_many_as_there_are(shapes_by: Callable[[Project], Shapes], project: Project) -> tuple[Shapes, Project]:
+    """Shapes by a project, with as many modes as the flesh has where nobody asked for more; and by which project."""
+    decided = project
+    while True:
+        try:
+            return shapes_by(decided), decided
+        except ModeCountError as short:
+            most, modes = short.most, project.basis.modes
+            if most is None or not FEWEST_MODES <= most < decided.basis.modes:
+                raise
+            if modes != BasisSettings().modes:
+                raise ModeCountError(
+                    f"{modes} modes are more than the {most} shapes found for this flesh; ask for at most that: "
+                    f"--modes {most}, modes = {most} under [basis] in the project file, or "
+                    f'basis={{"modes": {most}}} in Python',
+                    most=most,
+                ) from short
+            notice(f"{most} shapes were found for this flesh, so it has {most} modes instead of {modes}")
+            decided = project.changed(basis={"modes": most})
 
 
 def _rehearsed(regions: Sequence[str], project: Project) -> tuple[str, ...]:

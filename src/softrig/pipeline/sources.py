@@ -12,6 +12,7 @@ from softrig.io.sizes import diagonal, likelier_scale, size_trouble
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.project import noted_scale
 from softrig.rig.character import Character
+from softrig.words import did_you_mean
 
 
 def named_character(name: str | Path, *, scale: float | None = 1.0) -> Character:
@@ -23,7 +24,8 @@ def named_character(name: str | Path, *, scale: float | None = 1.0) -> Character
     if not path.exists() and str(name) in CHARACTERS:
         return built_in(str(name))
     if not path.exists() and not path.suffix:
-        raise InputError(f"there is neither a file nor a built-in character called '{name}'")
+        asked = did_you_mean(str(name), list(CHARACTERS))
+        raise InputError(f"there is neither a file nor a built-in character called '{name}'{asked}")
     if scale is not None:
         return load_character(path, scale=scale)
     character = read_character(path)
@@ -34,8 +36,9 @@ def named_character(name: str | Path, *, scale: float | None = 1.0) -> Character
     if proposed is not None:
         raise InputError(
             f"{path}: the character is {size:.3g} m from corner to corner, and would move like a thing of that size; "
-            f"its unit is likely not the metre: give --scale {proposed:g}, or write scale = {proposed:g} at the top of "
-            "the project file. If it is as large as that, --scale 1"
+            f"its unit is likely not the metre: write scale = {proposed:g} at the top of the project file "
+            f"({path.with_suffix('.toml').name}), where build, view and compare find it, or give --scale {proposed:g} "
+            "to this command alone. If it is as large as that, --scale 1"
         )
     return character
 

@@ -15,6 +15,7 @@ from softrig.rig.features import bounding_size
 from softrig.rig.parameters import Parameters, unique_names
 from softrig.rig.pose_space import features_of_frames
 from softrig.rig.protocol import Rig
+from softrig.words import so_many_are
 
 REST = "rest"
 NEAR = 0.1
@@ -219,7 +220,7 @@ def _inverted_frames(
         counts = np.asarray(inverted.get(clip.name, ()))
         if counts.size and counts.max() > 0:
             time = min(int(counts.argmax()) / fps, clip.duration)
-            reason = f"{int(counts.max())} rest tets are inverted there"
+            reason = f"{so_many_are(int(counts.max()), 'rest tet')} inverted there"
             pose = pose_at(clip, time)
             # Inverted tets are worse than wide angles: they come first.
             wanted.append((1e3 + float(counts.max()), Suggestion(pose.name, pose.parameters, reason)))

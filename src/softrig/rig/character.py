@@ -21,6 +21,7 @@ from softrig.rig.protocol import Rig
 from softrig.rig.roles import ROLES, PartFacts, Role, guess_roles
 from softrig.rig.skeleton import Skeleton
 from softrig.rig.weld import TOLERANCE, Weld, weld
+from softrig.words import has_no
 
 _APART = 1e-3
 """Co-located vertices that a pose parts by more than this times the size (closed lips) are not welded."""
@@ -149,16 +150,14 @@ class Character:
         for clip in self.clips:
             if clip.name == name:
                 return clip
-        known = ", ".join(f"'{clip.name}'" for clip in self.clips) or "none"
-        raise InputError(f"'{self.name}' has no clip '{name}'; its clips: {known}")
+        raise InputError(has_no(self.name, "clip", [name], [clip.name for clip in self.clips]))
 
     def part(self, name: str) -> Part:
         """The part called `name`."""
         for part in self.parts:
             if part.name == name:
                 return part
-        known = ", ".join(f"'{part.name}'" for part in self.parts) or "none"
-        raise InputError(f"'{self.name}' has no part '{name}'; its parts: {known}")
+        raise InputError(has_no(self.name, "part", [name], [part.name for part in self.parts]))
 
     def corrected(self, p: np.ndarray) -> np.ndarray:
         """(..., P) a copy of parameters `p` with the weights of the corrections that belong to the pose."""

@@ -10,6 +10,7 @@ import numpy as np
 from softrig.errors import InputError
 from softrig.rig.clip import Clip
 from softrig.viewer.subjects import FRAME, Subject
+from softrig.words import none_called
 
 FASTEST = 2.0
 
@@ -52,8 +53,7 @@ class Playback:
     def choose(self, name: str | None) -> None:
         """Begin a clip; None holds the rest pose."""
         if name is not None and name not in self._clips:
-            known = ", ".join(f"'{each}'" for each in self._clips) or "none"
-            raise InputError(f"no clip is called '{name}'; there are: {known}")
+            raise InputError(none_called("clip", name, list(self._clips)))
         self.clip = None if name is None else self._clips[name]
         self.seek(0.0)
 

@@ -15,6 +15,7 @@ from softrig.viewer.guard import ANYWHERE, LOCAL, new_token
 from softrig.viewer.opening import Found, found, opened
 from softrig.viewer.runner import Runner
 from softrig.viewer.server import Server, listening
+from softrig.words import none_called
 
 
 class Viewer:
@@ -108,8 +109,7 @@ class Prepared:
         self._project = None if project is None else Path(project)
         self._thing = found(thing, self._project) if isinstance(thing, str | Path) else thing
         if isinstance(self._thing, Found) and clip is not None and clip not in self._thing.clips:
-            known = ", ".join(f"'{each}'" for each in self._thing.clips) or "none"
-            raise InputError(f"no clip is called '{clip}'; there are: {known}")
+            raise InputError(none_called("clip", clip, self._thing.clips))
         self._body, self._up, self._clip, self._host = body, up, clip, host
         self._socket = listening(host, port)
 

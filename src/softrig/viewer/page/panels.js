@@ -65,11 +65,12 @@ function playSection(app) {
       nudge.hidden = back.hidden = follow.hidden = can.root === false;
       ground.hidden = can.ground === false;
     },
-    state({ clip, ground: on }) {
+    state({ clip, ground: on, show }) {
       clips.set(clip);
       ground.set(on);
       follow.set(app.local.follow);
       overlay.set(app.local.overlay);
+      overlay.hidden = show !== "both"; // elsewhere nothing is overlaid, and a switch would seem to be on
       this.note(clip ?? (app.hello?.clips.length ? "rest pose" : ""));
     },
   };

@@ -1,0 +1,53 @@
+"""What the rows of `softrig compare` mean, in a sentence each: what would bring a model nearer to the full body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from softrig.bench.record import Record, Row
+
+BEST, ALONE = "best of these shapes, %", "the same modes alone, exact forces"
+"""A figure, and the row of modes beside which nothing yields."""
+MOSTLY = 0.5
+"""Share of the error that no motion of the modes could avoid: from here on the modes are what limits."""
+WHY_STIFFER = (
+    "The same modes alone err more than ours, although their forces are exact: flesh that can do nothing but its "
+    "modes is too stiff (it locks), and in ours the rest yields beside them."
+)
+WHY_NEARER = (
+    "The same modes alone err less than ours here: they hold nearly all of the motion, so that nothing needs to yield "
+    "beside them, and their forces are exact, where ours are learned."
+)
+WHY_NEARER_ALTHOUGH = (
+    "The same modes alone err less than ours here: their forces are exact, where ours are learned, and in this clip "
+    "that counts for more than the rest of the flesh, which yields in ours alone."
+)
+MODES_LIMIT = "More modes (--modes, or basis.modes in the project file) bring it nearer."
+MAPS_LIMIT = (
+    "The modes are not what limits it, and more of them hardly help: what is off is how stiff the flesh is taken to be "
+    "between the poses. Poses or clips in the build that come near to this clip help; 'softrig info' of the built "
+    "model names moments that are worth a pose."
+)
+
+
+def conclusion(record: Record) -> str:
+    """How far ours is from the full simulation, how near its modes could come, and what helps."""
+    ours, (sizes,) = record.rows[0], record.sizes.values()
+    told = f"The flesh is {ours.told()} of its motion off the full simulation"
+    best = ours.also.get(BEST)
+    if best is None or ours.ours is None:
+        return f"{told}."
+    helps = MODES_LIMIT if best >= MOSTLY * ours.ours else MAPS_LIMIT
+    return f"{told}; its {sizes['modes']} modes could come as near as {best:.3g} %. {helps}"
+
+
+def why_alone(rows: Sequence[Row]) -> str:
+    """Why the same modes alone are further from the full simulation than ours, or nearer; "" where neither is so."""
+    by_name = {row.what: row for row in rows}
+    ours, alone = by_name.get("ours"), by_name.get(ALONE)
+    if ours is None or alone is None or ours.ours is None or alone.ours is None or alone.ours == ours.ours:
+        return ""
+    if alone.ours > ours.ours:
+        return WHY_STIFFER
+    best = ours.also.get(BEST)
+    return WHY_NEARER if best is not None and best < MOSTLY * ours.ours else WHY_NEARER_ALTHOUGH

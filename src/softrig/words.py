@@ -1,0 +1,63 @@
+"""Turns of phrase that messages share: counts, figures, names that are not there, files that are missing."""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import os
+from collections.abc import Sequence
+
+NO_SUCH_FILE = "there is no such file"
+
+
+def counted(count: int, noun: str) -> str:
+    """As "1 region", "2 regions", "1,000 regions"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def so_many_are(count: int, noun: str) -> str:
+    """As "1 tet is", "2 tets are"."""
+    return f"{counted(count, noun)} {'is' if count == 1 else 'are'}"
+
+
+def figure(value: float) -> str:
+    """Three figures, without an exponent where the number is large: "0.0848", "84.8", "8,480"."""
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{float(f'{value:.3g}'):,.0f}"
+
+
+def quoted(names: Sequence[str]) -> str:
+    """As "'walk', 'run'"; "none" of none."""
+    return ", ".join(f"'{name}'" for name in names) or "none"
+
+
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """Which of the known names was likely meant: the same in other letter cases, or with a letter or two amiss."""
+    folded = {each.casefold(): each for each in known}
+    close = difflib.get_close_matches(name.casefold(), list(folded), 1)
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """The tail of a message about a name that is not there; "" where no other comes near."""
+    meant = nearest(name, known)
+    return "" if meant is None else f", did you mean '{meant}'?"
+
+
+def has_no(owner: str, what: str, names: Sequence[str], known: Sequence[str]) -> str:
+    """That `owner` has no clip 'rnu', did you mean 'run'? and which there are; `what`: a clip, a part."""
+    asked = did_you_mean(names[0], known) if len(names) == 1 else ""
+    its = " Its" if asked else "; its"
+    return f"'{owner}' has no {what} {quoted(names)}{asked}{its} {what}s: {quoted(known)}"
+
+
+def none_called(what: str, name: str, known: Sequence[str]) -> str:
+    """The same where nobody owns them: no clip is called 'rnu', did you mean 'run'? and which there are."""
+    asked = did_you_mean(name, known)
+    return f"no {what} is called '{name}'{asked}{' There' if asked else '; there'} are: {quoted(known)}"
+
+
+def told_by_system(error: OSError) -> str:
+    """An error of the system in a line. Of a missing file in the words that are used everywhere."""
+    if error.errno == errno.ENOENT and error.strerror == os.strerror(errno.ENOENT) and error.filename:
+        return f"{error.filename}: {NO_SUCH_FILE}"
+    return f"{error.strerror or error}: {error.filename or ''}"
