@@ -16,13 +16,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize, sync_playwright
 
 import softrig as sr
 from softrig.files import write_bytes
 
 OUTPUT = Path(__file__).parent / "viewer.png"
-SIZE = {"width": 1366, "height": 768}
+SIZE = ViewportSize(width=1366, height=768)
 WARMED = 20_000
 """Milliseconds of play after which nothing is compiled any more, and the numbers on show are none but of play."""
 QUICK = 3
