@@ -135,8 +135,8 @@ def test_the_committed_page_is_what_its_records_say() -> None:
         assert figure.record.body() in written
         assert figure.caption in written
         size = (folder / figure.picture).stat().st_size
-        assert size < (1_200_000 if figure.record.name.startswith("clip-") else 250_000)
-    assert sum(path.stat().st_size for path in folder.glob("clip-*.png")) < 4_000_000
+        assert size < (2_000_000 if figure.record.name.startswith("clip-") else 250_000)
+    assert sum(path.stat().st_size for path in folder.glob("clip-*.png")) < 5_000_000
     assert {figure.record.name for figure in read_figures(folder)} == set(FIGURES)
 
 
@@ -154,8 +154,9 @@ def test_a_clip_shows_plain_and_soft_side_by_side_and_where_the_flesh_went() -> 
     soft[clips.SUBFRAMES :, tip, 1] += 0.05
     report = BakeReport(60.0, {}, 0.05)
     bake = Bake("still", np.arange(count) / 60.0, np.zeros((count, 0)), soft, plain, np.zeros((count, 0)), report)
-    scene = clips.Scene("arm", "wave", (0.25, 0.25, 1.0), (120, 90), 5e3, {})
-    first, second = (picture.astype(int) for picture in clips.drawn(scene, arm, bake))
+    scene = clips.Scene("arm", "wave", (0.25, 0.25, 1.0), (200, 150), 5e3, {})
+    # Where the flesh is farthest off, the clip begins.
+    second, first = (picture.astype(int) for picture in clips.drawn(scene, arm, bake))
     half = first.shape[1] // 2
     redness = [(picture[..., 0] - picture[..., 2]).clip(60).sum() for picture in (first, second[:, :half], second)]
     np.testing.assert_array_equal(first[:, :half], second[:, :half])

@@ -319,6 +319,18 @@ def test_a_png_that_moves_has_its_frames_its_duration_and_white_paper() -> None:
         animated_png([], fps=30.0)
 
 
+def test_what_is_small_and_bright_keeps_its_colours_beside_what_fills_the_picture() -> None:
+    tone = np.linspace(40.0, 200.0, 400)
+    down, along = np.meshgrid(tone, tone, indexing="ij")
+    picture = np.rint(np.stack([down, 0.85 * down + 0.15 * along, 0.7 * down + 0.3 * along], axis=2)).astype(np.uint8)
+    share = np.linspace(0.0, 1.0, 16)[None, :, None]
+    ramp = (1.0 - share) * np.array([130.0, 120.0, 115.0]) + share * np.array([237.0, 97.0, 41.0])
+    picture[100:116, 100:116] = np.rint(ramp)
+    with Image.open(io.BytesIO(animated_png([picture, picture[::-1]], fps=10.0))) as animation:
+        shown = np.asarray(animation.convert("RGB")).astype(int)
+    assert np.abs(shown - picture)[100:116, 100:116].mean() < 8.0
+
+
 def test_png_round_trip_leaves_no_temporary_file(tmp_path) -> None:
     image = np.random.default_rng(1).integers(0, 256, (20, 30, 3)).astype(np.uint8)
     write_png(tmp_path / "a.png", image)

@@ -101,6 +101,25 @@ def test_the_overlay_is_offered_where_there_is_one(screen):
     ghost.wait_for(state="hidden")
 
 
+def test_what_was_hidden_at_rest_is_not_black_in_another_pose(browser, viewer):
+    """Openness is found once, at rest: here it is nought everywhere, as it is in an armpit under a hanging arm."""
+    with screen_of(browser, viewer, color_scheme="light") as screen:
+        screen.page.add_init_script(
+            """const read = WebGL2RenderingContext.prototype.readPixels;
+            WebGL2RenderingContext.prototype.readPixels = function (...given) {
+                if (!this.getParameter(this.FRAMEBUFFER_BINDING)) read.apply(this, given);
+            };"""
+        )
+        screen.page.reload()
+        screen.look(30)
+        screen.choose(None)
+        picture = screen.pixels()
+    backdrop = picture[: len(picture) // 12].mean(axis=(0, 1))
+    body = picture[np.abs(picture - backdrop).max(axis=2) > 60.0]
+    assert len(body) > 0.01 * picture[..., 0].size
+    assert np.quantile(body.mean(axis=1), 0.02) > 60.0
+
+
 def test_play_moves_the_vertices(screen):
     screen.choose("bend")
     screen.play(False)

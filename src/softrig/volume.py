@@ -14,7 +14,7 @@ from softrig.files import write_bytes
 from softrig.io.images import write_png
 from softrig.meshing.lattice import LatticeMesh, tet_mesh
 from softrig.meshing.wild import wild_tet_mesh
-from softrig.render import Camera, Ground, Mesh, render, strip
+from softrig.render import Camera, Ground, Light, Mesh, render, strip
 from softrig.rig.character import Character
 
 SKIN = (0.80, 0.62, 0.53)
@@ -102,14 +102,28 @@ def write_volume(volume: CharacterVolume, path: Path) -> None:
 
 
 def write_volume_picture(volume: CharacterVolume, path: Path) -> None:
-    """The surface, and beside it the tets cut open in the middle."""
-    mesh = volume.lattice.mesh
+    """The surface, and beside it the tets cut open along the body: the half towards the camera is left out."""
+    mesh, surface = volume.lattice.mesh, volume.surface_vertices
+    across, towards = _cut(surface)
     centres = mesh.vertices[mesh.elements].mean(axis=1)
-    behind = mesh.elements[centres[:, 2] < np.median(mesh.vertices[:, 2])]
+    behind = mesh.elements[centres[:, across] < np.median(mesh.vertices[:, across])]
     faces = behind[:, [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]].reshape(-1, 3)
     _, first, counts = np.unique(np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True)
-    camera = Camera.framing(volume.surface_vertices, (0.35, 0.2, 1.0), aspect=1.0)
-    skin = Mesh(volume.surface_vertices, volume.surface_triangles, SKIN)
+    skin = Mesh(surface, volume.surface_triangles, SKIN)
     cut = Mesh(mesh.vertices, faces[first[counts == 1]], TETS, crease_angle=0.0, wire=True)
-    pictures = [render([shown], camera, (640, 640), ground=Ground.under([skin], (0, 1, 0))) for shown in (skin, cut)]
+    ground = Ground.under([skin], (0, 1, 0))
+    light = Light(np.add(towards, (0.0, 0.9, 0.0)), strength=1.05)  # into the cut
+    seen = np.concatenate([surface, light.shadow(surface, ground.height)])
+    camera = Camera.framing(seen, towards, aspect=1.0)
+    pictures = [render([shown], camera, (640, 640), light=light, ground=ground) for shown in (skin, cut)]
     write_png(path, strip(pictures, ["surface", f"{len(mesh.elements):,} tets, cut open"]))
+
+
+def _cut(points: np.ndarray) -> tuple[int, tuple[float, float, float]]:
+    """The horizontal axis that a cut along the body lies across, and where the camera stands to look into it.
+
+    A standing figure is widest along x and seen from the front; one on four legs is longest along z, and a cut across
+    that would leave it without a head.
+    """
+    wide, _, long = np.ptp(points, axis=0)
+    return (0, (1.0, 0.2, 0.35)) if long > wide else (2, (0.35, 0.2, 1.0))

@@ -49,14 +49,27 @@ def write_picture(name: str, picture: Picture, folder: Path) -> Path:
         path, content = folder / f"{name}.svg", picture.image.encode()
     else:
         path, buffer = folder / f"{name}.png", io.BytesIO()
-        pixels = Image.fromarray(picture.image).quantize(COLOURS, dither=Image.Dither.FLOYDSTEINBERG)
-        pixels.save(buffer, format="PNG", optimize=True)
+        _with_palette(Image.fromarray(picture.image)).save(buffer, format="PNG", optimize=True)
         content = buffer.getvalue()
     write_bytes(path, content)
     if picture.caption:
         record = {"settings": list(picture.settings), "caption": picture.caption, "numbers": picture.numbers}
         write_bytes(folder / f"{name}.json", (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
     return path
+
+
+def _with_palette(full: Image.Image) -> Image.Image:
+    """`full` in few colours, one of them the white of the page."""
+    white = COLOURS - 1
+    fitted = full.quantize(white, kmeans=2)
+    colours = (fitted.getpalette() or [])[: 3 * white]
+    fitted.putpalette([*colours, *[255] * (3 * COLOURS - len(colours))])
+    # Errors are spread only over a palette that is given; its search takes what is nearly white for white.
+    indices = np.array(full.quantize(palette=fitted, dither=Image.Dither.FLOYDSTEINBERG))
+    indices[(np.asarray(full) == 255).all(axis=2)] = white
+    reduced = Image.fromarray(indices)
+    reduced.putpalette(fitted.getpalette() or [])
+    return reduced
 
 
 def write_kept_caption(name: str, folder: Path, pages: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-import softrig as sr
 from parameter_pictures.look import Panel, row
 from parameter_pictures.moments import OFF, offsets
 from parameter_pictures.picture import Picture
@@ -12,17 +11,15 @@ from parameter_pictures.studio import Studio
 
 
 def tutorial(studio: Studio) -> Picture:
-    """The arm at the moment of the largest offset."""
+    """The arm with a firm hand at the moment of the largest offset."""
     model = studio.model(
-        sr.built_in("arm"),
         mesh={"tets": 1500},
         basis={"modes": 24},
         poses={"count": 4, "clips": None},
         cubature={"count": None},
-        material={"softness_map": None},
     )
     bake = studio.bake(model)
     assert bake.plain is not None
     at = int(np.argmax(offsets(bake).max(axis=1)))
     panels = [Panel(bake.plain[at], "plain skinning"), Panel(bake.vertices[at], "soft", offsets(bake)[at])]
-    return Picture(row(studio.arm.triangles, panels, OFF, height=280), ())
+    return Picture(row(studio.arm.triangles, panels, OFF, height=330), ())

@@ -55,6 +55,8 @@ TOWARDS = (0.5, 0.14, 1.0)
 """From the character to the camera."""
 LIGHT = Light((0.05, 1.0, 0.6), radius=0.1, strength=1.15)
 """From high above and before it: what the camera sees is lit, and the shadow stays near the feet."""
+SKIN = (0.75, 0.66, 0.6)
+"""Of a character without colours."""
 LIGHTENED = 0.55
 """Power of the skin's luminance: a gorilla's fur is nearly black, and flesh that moves under it would not be seen."""
 
@@ -143,6 +145,12 @@ def whole_camera(places: np.ndarray, ground: Ground) -> Camera:
     return Camera.framing(seen, TOWARDS, aspect=SIZE[0] / SIZE[1], margin=MARGIN, field_of_view=0.5)
 
 
+def shown_skin(character: Character) -> np.ndarray:
+    """(3,) or (n̄, 3) sRGB of a character in pictures."""
+    colours = character.colours
+    return np.array(SKIN) if colours is None else lightened(np.asarray(colours)[:, :3], LIGHTENED)
+
+
 class _Painter:
     """Pictures of one character under one camera."""
 
@@ -150,8 +158,7 @@ class _Painter:
         assert shown.plain is not None
         self._triangles = character.triangles
         self._most = most
-        colours = character.colours
-        self._skin = (0.75, 0.66, 0.6) if colours is None else lightened(np.asarray(colours)[:, :3], LIGHTENED)
+        self._skin = shown_skin(character)
         self._ground = Ground.under([Mesh(character.rest_positions, character.triangles)], (0.0, 1.0, 0.0))
         every = (slice(None, None, max(1, len(shown) // 40)), slice(None, None, 7))
         sides = [side[every].reshape(-1, 3).astype(np.float64) for side in (shown.plain, shown.vertices)]

@@ -15,7 +15,9 @@ from softrig.files import write_bytes
 # A threshold for each pixel of a 4×4 tile. It stays in place from frame to frame, where error diffusion
 # would crawl, and repeats, which compresses.
 _BAYER = np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) / 16.0 - 15.0 / 32.0
-_DITHER_LEVELS = 5.0
+_DITHER_LEVELS = 4.0
+_SEEN = 6
+"""Pixels of nearly one colour that a palette is fitted to."""
 _WHITE = 254
 """Its place in a palette."""
 
@@ -74,6 +76,11 @@ def _shared_palette(pictures: Sequence[Image.Image]) -> Image.Image:
     """254 colours fitted to a dozen frames spread over the animation, and white; one is left for "unchanged"."""
     chosen = np.unique(np.linspace(0, len(pictures) - 1, 12).round().astype(int))
     samples = np.concatenate([np.asarray(pictures[i])[::2, ::2].reshape(-1, 3) for i in chosen])
+    # Colours that fill a picture would leave none for what is small and bright: each counts a few times at most.
+    _, inverse, counts = np.unique(samples >> 2, axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(inverse.ravel(), kind="stable")
+    among = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    samples = samples[order[among < _SEEN]]
     fitted = Image.fromarray(samples[None]).quantize(_WHITE, method=Image.Quantize.MEDIANCUT, kmeans=2)
     colours = (fitted.getpalette() or [])[: 3 * _WHITE]
     fitted.putpalette([*colours, *[0] * (3 * _WHITE - len(colours)), 255, 255, 255])

@@ -109,6 +109,7 @@ const fleshSource = (count) => COLOUR + shadowSource(count) + `
 uniform vec3 eye, key_direction, key_colour, sky, bounce, rim;
 uniform float spread, normal_offset, matte, show_field, exposure;
 uniform sampler2D ramp;
+const vec3 FILL = vec3(0.18, 0.15, 0.14); // of the key light, from the walls: in full shadow dark fur still has a form
 vec3 base_colour(vec3 albedo, float field, vec3 coat) {
   return show_field > 0.5 ? to_linear(textureLod(ramp, vec2((field * 255.0 + 0.5) / 256.0, 0.5), 0.0).rgb) : to_linear(albedo) * to_linear(coat);
 }
@@ -122,9 +123,10 @@ vec3 flesh(vec3 world, vec3 normal, vec3 base, float open, float turn) {
   vec3 around = clamp((key + wrap) / (1.0 + wrap), 0.0, 1.0);
   // Past the edge of light the map would only see the body shadow itself: there the wrapped light goes on.
   float shadow = mix(1.0, lit(world + n * normal_offset, spread, turn), smoothstep(-0.25, 0.12, key));
-  vec3 soft_shadow = vec3(mix(shadow, sqrt(shadow), 0.4), shadow, shadow);
-  float hidden = open * open;
-  vec3 light = key_colour * around * sqrt(around) * soft_shadow * (0.55 + 0.45 * open);
+  vec3 soft_shadow = mix(FILL, vec3(1.0), vec3(mix(shadow, sqrt(shadow), 0.4), shadow, shadow));
+  // Openness is that of the rest pose: an arm that hung over a flank may be raised by now, and must leave no dark behind.
+  float hidden = mix(0.6, 1.0, open * open);
+  vec3 light = key_colour * around * sqrt(around) * soft_shadow * (0.7 + 0.3 * open);
   light += mix(bounce, sky, 0.5 + 0.5 * n.y) * mix(vec3(hidden), vec3(1.0), 0.25 * base);
   float mirror = clamp(dot(n, normalize(key_direction + to_eye)), 0.0, 1.0);
   mirror *= mirror; mirror *= mirror; mirror *= mirror; mirror *= mirror;
