@@ -13,6 +13,7 @@ KINDS = {
     "regions": {"poses": 4, "regions": 3, "modes": 13},
     "world": {"interpolation": "world"},
     "one basis": {"poses": 3, "basis_poses": 1},
+    "one basis of regions": {"poses": 4, "regions": 3, "modes": 13, "basis_poses": 1},
     "black box": {"black_box": True, "poses": 3},
     "five poses": {"poses": 4, "morphs": True},
 }

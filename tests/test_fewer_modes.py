@@ -50,7 +50,7 @@ def test_modes_left_out_yield_like_the_rest_of_the_body(body):
 
 
 def test_a_flexible_model_of_fewer_modes_is_softer_than_one_cut_out():
-    model = mapped(bar_model(poses=2, regions=2), flexible=True)
+    model = mapped(bar_model(poses=2, regions=2, basis_poses=1), flexible=True)
     loads = model.load_count - len(model.poses)
     rng = np.random.default_rng(6)
     model = replace(model, yielding=rng.normal(size=(model.mode_count, loads)))
@@ -61,7 +61,11 @@ def test_a_flexible_model_of_fewer_modes_is_softer_than_one_cut_out():
     assert softest[0] < 0.9999
     assert softest[-1] < 1.0001
     known, mass = model.cubature.stiffness_map, model.mass_products[0, 0]
-    share = least_share(known.components[0], mass, keep)
+    flexibilities = [
+        np.linalg.inv(model.linear_part(at) - known.springs(model.positive_weights(at)))
+        for at in model.poses.parameters
+    ]
+    share = min(least_share(flexibility, mass, keep) for flexibility in flexibilities)
     np.testing.assert_allclose(fewer.cubature.weights, share * model.cubature.weights)
     # All of the loads on the modes are brought over, those of the bones by what the modes feel of them on average.
     given = model.inertia[:, :, :loads].mean(axis=0)

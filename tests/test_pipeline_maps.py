@@ -36,7 +36,7 @@ from softrig.pipeline.pose_samples import (
     poses_of_one,
 )
 from softrig.pipeline.reduction import between_poses_errors
-from softrig.pipeline.stiffness import SOUND, STIFF, flexibility_range, is_sound, stiffness_range
+from softrig.pipeline.stiffness import SOUND, STIFF, UNBOUNDED, flexibility_range, is_sound, stiffness_range
 from softrig.pipeline.yielding import YieldingStiffness
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
@@ -228,7 +228,7 @@ def test_it_is_the_flexibility_that_is_learned(built: Built) -> None:
     truth, ours = np.diag([100.0, 1.0]), np.diag([200.0, 0.8])
     softest, stiffest = flexibility_range(np.stack([truth, ours]), np.stack([truth, truth]))
     assert (softest, stiffest) == pytest.approx((0.5, 1.25))
-    assert flexibility_range(-truth[None], truth[None]).tolist() == [0.0, np.inf]
+    assert flexibility_range(-truth[None], truth[None]).tolist() == [0.0, UNBOUNDED]
     assert not is_sound(*flexibility_range(-truth[None], truth[None]), 0.0)
 
 

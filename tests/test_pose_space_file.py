@@ -30,7 +30,7 @@ MODELS = {
     "world": lambda: bar_model(poses=2, interpolation="world"),
     "black box": lambda: bar_model(black_box=True),
     "maps": lambda: inertia_mapped(mapped(bar_model(poses=2, regions=2))),
-    "flexible": lambda: mapped(bar_model(poses=2, regions=2), flexible=True),
+    "flexible": lambda: mapped(bar_model(poses=2, regions=2, basis_poses=1), flexible=True),
 }
 
 
@@ -131,9 +131,11 @@ def test_maps_of_version_7_are_of_the_stiffness_itself(tmp_path: Path) -> None:
     save_file(tensors, tmp_path / "old.softrig", METADATA | {"version": "7"})
     again, p = load_character_model(tmp_path / "old.softrig"), model.poses.parameters[-1]
     assert np.array_equal(again.linear_part(p), model.linear_part(p))
-    save_file(tensors, tmp_path / "torn.softrig", METADATA | {"version": "8"})
-    with pytest.raises(ModelFileError, match="flexible"):
-        load_character_model(tmp_path / "torn.softrig")
+    for strange in ({}, {"flexible": 1}):
+        tensors["document"] = np.frombuffer(json.dumps(document | strange).encode(), np.uint8)
+        save_file(tensors, tmp_path / "torn.softrig", METADATA | {"version": "8"})
+        with pytest.raises(ModelFileError, match="flexible"):
+            load_character_model(tmp_path / "torn.softrig")
 
 
 def test_a_flexibility_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -271,6 +271,9 @@ def test_a_stiffness_map_ends_where_its_samples_end_and_refuses_what_does_not_fi
             replace(known, **wrong)
     with pytest.raises(InputError, match="features of the stiffness map"):
         replace(model, cubature=replace(model.cubature, stiffness_map=replace(known, columns=known.columns + 1000)))
+    flexible = mapped(bar_model(**KINDS["one basis"]), flexible=True).cubature.stiffness_map
+    with pytest.raises(InputError, match="one for all poses"):
+        replace(model, cubature=replace(model.cubature, stiffness_map=flexible))
     with pytest.raises(InputError, match="poses in contact"):
         replace(model, cubature=replace(model.cubature, stiffness_map=replace(known, touching=known.touching + 1)))
 

@@ -398,7 +398,11 @@ class PoseSpaceModel:
             )
         mass, cubature, yielding = self.mass_products[0, 0], self.cubature, self.yielding
         if known is not None and known.flexible:
-            cubature = cubature.softened(least_share(known.components[0], mass, keep))
+            found = [
+                np.linalg.inv(self.linear_part(p) - known.springs(self.positive_weights(p)))
+                for p in self.poses.parameters
+            ]
+            cubature = cubature.softened(min(least_share(flexibility, mass, keep) for flexibility in found))
         if yielding is not None:
             yielding = self._yielding_of(keep)
         cubature = replace(

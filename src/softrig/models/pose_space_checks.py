@@ -56,7 +56,7 @@ def check_model(model: PoseSpaceModel) -> None:
         model.cubature, {"weights": (m, c), "young": (m, c), "poisson": (m, c), "stiffness_correction": (m, r, r)}
     )
     if model.cubature.stiffness_map is not None:
-        model.cubature.stiffness_map.check(len(model.poses.feature_weights), r, len(model.poses))
+        model.cubature.stiffness_map.check(len(model.poses.feature_weights), r, m, basis)
     if model.inertia_map is not None:
         if model.interpolation != "bind":
             raise InputError("an inertia map is for shapes in bind space")

@@ -197,7 +197,9 @@ def _map(
             found.setdefault("touching", np.zeros(0, np.int32))
     if kind is StiffnessMap:
         # Before version 8 it was always the stiffness itself that was regressed.
-        found["flexible"] = version >= 8 and document["flexible"] is True
+        found["flexible"] = version >= 8 and document["flexible"]
+        if not isinstance(found["flexible"], bool):
+            raise InputError(f"'flexible' is neither true nor false: {found['flexible']!r}")
     missing = set(names) - found.keys()
     if missing:
         raise InputError(f"the map '{prefix}' lacks {', '.join(sorted(missing))}")

@@ -10,21 +10,23 @@ fitted at t sample poses. F_0 is that of the first pose. S_j are springs of the 
 the regression, so they hold as they are meant to (`contact_share`).
 
 Flexibility, because it is what adds up: of springs in a row each yields by itself, and so do the parts of a body. And
-what it is wrong by does no harm: to forces on some modes these yield by their own block of F, whatever the others say.
-K̃ itself, wrong by ε in each of r entries of a row, is too soft by r ε² for slow motions, since the other modes follow
-the errors: a gorilla of 100 modes swung 2 % too slowly in places, one of 200 worse than that.
+what it is wrong by does less harm: to forces on some modes these yield by their own block of F, whatever the others
+say. K̃ itself, wrong by ε in each of r entries of a row, is too soft by r ε² for slow motions, since the other modes
+follow the errors: a gorilla of 100 modes swung 2 % too slowly in places, one of 200 worse than that.
 
 Where the flesh itself changes by pose weight (materials or bases of their own at the poses) K̃ is regressed as it is,
 
     K̃(p) = Σ_i w⁺_i(p) K̃_i + Σ_k (Σ_t κ(p, p_t) A_tk) C_k + Σ_j s(w⁺_j(p)) S_j,
 
-for it is that which follows the materials. Elsewhere it must not be so: pose weights have a tip at every pose, which
+for it is that which follows the materials; in files before version 8, and where the rest does not yield, with K̃_0 alone
+in place of the first sum. Elsewhere pose weights must not be in it: pose weights have a tip at every pose, which
 the stiffness does not have and no smooth kernel takes away again.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -35,6 +37,10 @@ from softrig.models.kernels.pose_space_linear import HALVINGS
 from softrig.models.pose_kernel import PoseKernel, add_mixture
 from softrig.models.pose_space_checks import require_shapes
 
+FIRMEST = 20.0
+"""Times the stiffness of a mode at the first pose, that none becomes: bent as in the samples, flesh is up to four times
+as stiff in some direction."""
+
 
 @dataclass(frozen=True, eq=False)
 class StiffnessMap(PoseKernel):
@@ -43,8 +49,8 @@ class StiffnessMap(PoseKernel):
     coefficients: np.ndarray = field(repr=False)
     """(t, k) A."""
     components: np.ndarray = field(repr=False)
-    """(1 + s + k, r, r), or (m + s + k, r, r): F_0, or K̃_i of the poses; S_j; C_k. Symmetric, exactly representable in
-    float32."""
+    """(1 + s + k, r, r), or (m + s + k, r, r): F_0, K̃_0, or K̃_i of the poses; S_j; C_k. Symmetric, exactly
+    representable in float32."""
     touching: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
     """(s,) int32 the poses j whose contacts hold."""
     flexible: bool = False
@@ -75,13 +81,15 @@ class StiffnessMap(PoseKernel):
         which[self.own : self.own + len(self.touching)] = False
         return which
 
-    def check(self, features: int, modes: int, poses: int) -> None:
-        """Raise `InputError` unless it is for so many features, modes and poses."""
+    def check(self, features: int, modes: int, poses: int, bases: int) -> None:
+        """Raise `InputError` unless it is for so many features, modes, poses and bases."""
         require_indices(self.columns, features, "features of the stiffness map")
         require_indices(self.touching, poses, "poses in contact of the stiffness map")
         if self.own not in (1, poses):
             raise InputError(f"a stiffness map of {self.own} poses for a model of {poses}")
         require_shapes(self, {"components": (len(self.components), modes, modes)})
+        if self.flexible and bases > 1:
+            raise InputError(f"a flexibility of {bases} bases: it belongs to one for all poses")
 
     def weights(self, features: np.ndarray, positive: np.ndarray) -> np.ndarray:
         """(1 + s + k,) weights of the components at weighted features (F,), where the poses have w⁺ `positive` (m,)."""
@@ -91,7 +99,7 @@ class StiffnessMap(PoseKernel):
     def stiffness(self, weights: np.ndarray) -> np.ndarray:
         """(r, r) K̃ from the weights of the components, 1/s².
 
-        Of what was learned of a flexibility less counts where, beyond all samples, it would not be positive definite.
+        Of what was learned of a flexibility less counts where, beyond all samples, it would be none, or hardly one.
         """
         if not self.flexible:
             return np.asarray(np.tensordot(weights, self.components, axes=1))
@@ -99,16 +107,28 @@ class StiffnessMap(PoseKernel):
         change = np.tensordot(weights[learned:], self.components[learned:], axes=1)
         shares = [*0.5 ** np.arange(HALVINGS), 0.0]
         first = weights[0] * self.components[0]
-        flexibility = next(found for share in shares if _is_definite(found := first + share * change))
+        found = next(k for share in shares if (k := self._bearable(first + share * change)) is not None)
         held = np.tensordot(weights[self.own : learned], self.components[self.own : learned], axes=1)
-        return np.asarray(np.linalg.inv(flexibility) + held)
+        return np.asarray(found + held)
+
+    def _bearable(self, flexibility: np.ndarray) -> np.ndarray | None:
+        """(r, r) its inverse, unless it is not positive definite or a mode is stiffer than `firmest`."""
+        if not _is_definite(flexibility):
+            return None
+        found = np.linalg.inv(flexibility)
+        return found if (found.diagonal() <= self.firmest).all() else None
+
+    @cached_property
+    def firmest(self) -> np.ndarray:
+        """(r,) 1/s²: no mode of a flexible map becomes stiffer, `FIRMEST` times what it is at the first pose."""
+        return FIRMEST * np.linalg.inv(self.components[0]).diagonal()
 
     def springs(self, positive: np.ndarray) -> np.ndarray:
         """(r, r) what contacts add where the poses have w⁺ `positive` (m,)."""
         held = self.components[self.own : self.own + len(self.touching)]
         return np.asarray(np.tensordot(contact_share(positive[self.touching]), held, axes=1))
 
-    @property
+    @cached_property
     def sizes(self) -> np.ndarray:
         """(1 + s + k,) of a flexibility: the RMS change of stiffness, of itself, that a weight of one makes; else 0.
 

@@ -236,7 +236,7 @@ def clip_force_errors(
         model.cubature.weights,
         model.cubature.linear_parts,
         model.cubature.beyond,
-        *([] if known is None else [known.coefficients, known.samples, known.pairs, known.touching]),
+        *([] if known is None else [known.coefficients, known.samples, known.pairs, known.touching, known.flexible]),
         *([] if known is None else [known.relevance, known.lengths, known.groups]),
         flesh.mesh.vertices,
         posing.positions,

@@ -47,6 +47,10 @@ STIFF = 4.0
 gorilla's forces would be 45 % off between the poses."""
 
 
+UNBOUNDED = 1e9
+"""Stands for infinity, which no file of a model can hold."""
+
+
 def with_stiffness_map(
     model: PoseSpaceModel,
     flesh: Flesh,
@@ -269,9 +273,9 @@ def _inverses(matrices: np.ndarray) -> np.ndarray:
 
 
 def flexibility_range(regressed: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """The same of the stiffnesses whose inverses these are; where one is not positive definite, from 0 to infinity."""
+    """The same of the stiffnesses whose inverses these are; where one is not definite, from 0 to `UNBOUNDED`."""
     least, most = stiffness_range(regressed, exact)
-    return np.array([1.0 / most, 1.0 / least]) if least > 0.0 else np.array([0.0, np.inf])
+    return np.array([1.0 / most, 1.0 / least]) if least > 0.0 else np.array([0.0, UNBOUNDED])
 
 
 def fitted_map(

@@ -236,10 +236,7 @@ class SoftCharacter:
         self._stiffen(new, settings)
 
         def adopt(now: Settings) -> None:
-            kept = old.snapshot()
-            # What a stepper keeps of its old stiffness to go faster is of no use to the new one.
-            changes: dict[str, Any] = dict.fromkeys({"stale"} & set(kept._fields), True)
-            new.restore(kept._replace(**changes))
+            new.restore(old.snapshot())
             simulation.stepper, self._spare = new, old
             new.point_loads(np.zeros(0, np.int32), np.zeros((0, 3)))
             for pull in simulation.pulls:

@@ -25,12 +25,15 @@ _MOST_COLLIDERS = 1024
 
 def model_mark(model: PoseSpaceModel) -> str:
     """A hash by which a recording knows the model it belongs to."""
-    digest = hashlib.sha256(f"{model.law} {model.interpolation} {model.mode_count}".encode())
-    cubature = model.cubature
+    cubature, known, inertial = model.cubature, model.cubature.stiffness_map, model.inertia_map
+    flexible = known is not None and known.flexible
+    digest = hashlib.sha256(f"{model.law} {model.interpolation} {model.mode_count} {flexible}".encode())
+    maps = [getattr(each, name) for each in (known, inertial) if each is not None
+            for name in ("components", "coefficients", "samples")]  # fmt: skip
     for array in (model.vertices, model.tets, model.fixed, model.vertex_mass, model.mass_products, model.inertia,
                   cubature.tets, cubature.weights, cubature.young, cubature.stiffness_correction,
                   model.poses.parameters, model.embedding_weights, model.yielding,
-                  model.tet_rig.frame_fit):  # fmt: skip
+                  model.tet_rig.frame_fit, *maps):  # fmt: skip
         if array is not None:
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:32]

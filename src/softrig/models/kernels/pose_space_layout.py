@@ -166,6 +166,7 @@ def sums(model: PoseSpaceModel, runs: np.ndarray, together: np.ndarray) -> Sums:
         packed(np.array([positive_part(matrix) for matrix in poses]), segments),
         np.array([0, 0] if known is None else [known.own, known.own + len(known.touching)], np.int64),
         np.zeros(len(correction)) if known is None else known.sizes,
+        known.firmest.copy() if known is not None and known.flexible else np.zeros(0),
     )
 
 

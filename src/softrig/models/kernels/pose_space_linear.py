@@ -10,7 +10,7 @@ from softrig.models.kernels.pose_space_sums import add_segments, weighted_sum
 from softrig.models.kernels.pose_space_tables import FLEXIBLE, STALE, Memory, Sums
 
 HALVINGS = 6
-"""What was learned counts by half, a quarter … where a flexibility is not positive definite; after so many, nothing."""
+"""What was learned counts by half, a quarter … where a flexibility is none; after so many, nothing."""
 
 
 @njit(cache=True, forceinline=True)
@@ -35,6 +35,7 @@ def linear_part(sums: Sums, memory: Memory) -> None:
             sums.stiffness,
             sums.segments,
             sums.springs,
+            sums.firmest,
             memory.inverted_at,
             correction,
             memory.square,
@@ -56,6 +57,7 @@ def invert_flexibility(
     terms: np.ndarray,
     segments: np.ndarray,
     springs: np.ndarray,
+    firmest: np.ndarray,
     mixing: np.ndarray,
     total: np.ndarray,
     square: np.ndarray,
@@ -65,11 +67,12 @@ def invert_flexibility(
 ) -> None:
     """Write the inverse (entries,) of Σ mixing[k] terms[k] over the first k and all behind the springs.
 
-    Of what is not positive definite, beyond all samples, less is taken until it is.
+    Beyond all samples that may be no flexibility, or hardly one: then less of what was learned is taken, until it is
+    positive definite and no mode is stiffer than `firmest` (r,). What cannot be inverted at all leaves it as it was.
     """
     size, learned = first.shape[0], springs[1]
     weighted_sum(terms[learned:], mixing[learned:], total)
-    share = 1.0
+    share, sound = 1.0, False
     for trial in range(HALVINGS + 1):
         if trial == HALVINGS:
             share = 0.0
@@ -78,9 +81,14 @@ def invert_flexibility(
                 square[i, j] = 0.0
         add_segments(segments, terms[0], mixing[0], square)
         add_segments(segments, total, share, square)
-        if invert(square, first, size, room):
+        sound = invert(square, first, size, room)
+        for i in range(size):
+            sound = sound and square[i, i] <= firmest[i]
+        if sound:
             break
         share *= 0.5
+    if not sound:
+        return
     for s in range(segments.shape[0]):
         i, j, length, at = segments[s, 0], segments[s, 1], segments[s, 2], segments[s, 3]
         for t in range(length):

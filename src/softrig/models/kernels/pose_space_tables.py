@@ -89,6 +89,8 @@ class Sums(NamedTuple):
     """(2,) which of `stiffness`, first and end, are springs of contacts; see `pose_space_linear`."""
     sizes: np.ndarray
     """(k,) by how much a weight of one changes the stiffness, of itself; zero where it is known at once."""
+    firmest: np.ndarray
+    """(r,) what no mode is stiffer than, being an inverse; else (0,)."""
 
 
 class Gyro(NamedTuple):
