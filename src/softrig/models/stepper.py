@@ -33,7 +33,7 @@ STRAINED, LEAST_STRAINED, MOST_STRAINED = 0.02, 0.05, 0.2
 tangent made anew. Off steps that are solved to the end a gorilla's jump and an arm's bend, γ 0.1 and 0.2, are by
 0.36 and 2.6 %; at 0.05 for both by 0.38 and 2.0, at 0.5 by 0.45 and 5.6."""
 STALE = 0.01
-"""By how much, RMS over the modes, of that at the first pose, the stiffness may lag behind the pose before flexibility is
+"""By how much, RMS over the modes, of that at the first pose, the stiffness may lag before a flexibility is
 inverted anew; single modes by several times that. A gorilla's walk, jump and beat err as with none at 0.01 and 0.02, by
 0.3 points more at 0.05. Steps of several iterations have none."""
 GRAVITY = (0.0, -9.81, 0.0)
