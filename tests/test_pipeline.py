@@ -29,7 +29,7 @@ from softrig.pipeline.inertia import clip_inertia_errors
 from softrig.pipeline.regions import make_regions
 from softrig.pipeline.rehearsal import violent_parts
 from softrig.pipeline.remainder import SHARES
-from softrig.pipeline.shapes import rehearsed_modes
+from softrig.pipeline.shapes import rehearsed_modes, require_independent
 from softrig.pipeline.telling import Stage, Update
 from softrig.project import Project
 from softrig.rig.character import Character, Part
@@ -369,6 +369,22 @@ def test_no_more_modes_than_there_are(cache: Path) -> None:
     assert f"--modes {caught.value.most}" in str(caught.value)
     most = build(limb(), few.changed(basis={"modes": caught.value.most}), cache=cache, jobs=1)
     assert most.mode_count == caught.value.most
+
+
+def test_modes_that_do_what_others_do_are_none() -> None:
+    shapes = np.random.default_rng(0).normal(size=(2, 5, 3, 4))
+    require_independent(shapes, np.ones(5))
+    shapes[1, :, :, 3] = shapes[1, :, :, 0] - 2.0 * shapes[1, :, :, 2]
+    with pytest.raises(ModeCountError, match="4 modes of which 3 are independent") as caught:
+        require_independent(shapes, np.ones(5))
+    assert caught.value.most == 3
+
+
+def test_regions_of_hardly_any_tets_have_as_many_modes_as_are_independent(cache: Path) -> None:
+    project = Project().changed(mesh={"tets": 100}, basis={"regions": 2}, poses={"count": 1})
+    with pytest.warns(Notice, match="shapes were found for this flesh"):
+        model = build(limb(), project, cache=str(cache), jobs=1)
+    assert 50 < model.mode_count < 100
 
 
 def test_a_sculpt_is_exact_at_its_pose(tmp_path: Path, cache: Path) -> None:

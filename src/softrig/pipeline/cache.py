@@ -52,8 +52,8 @@ def _feed(digest: Any, part: Any) -> None:
 class StageCache:
     """A folder of finished stages; None keeps nothing."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | str | None) -> None:
+        self.folder = None if folder is None else Path(folder)
         self.reused: list[str] = []
         """Names of the stages that were found finished."""
         self.made: list[str] = []

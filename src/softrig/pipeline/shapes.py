@@ -29,7 +29,7 @@ from softrig.bases.localised import (
     regional_basis,
 )
 from softrig.bases.paper_modes import paper_region_weights, paper_regional_recipe
-from softrig.errors import InputError
+from softrig.errors import InputError, ModeCountError
 from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
 from softrig.models.full import FullBody
@@ -54,6 +54,8 @@ FREQUENCIES = 6
 REHEARSED = 0.2
 """Share of the modes that come from a rehearsal. More follow the clips still closer, but reach everywhere and cost
 time, and leave fewer for what was not rehearsed."""
+INDEPENDENT = 1e-6
+"""Of the largest eigenvalue of VᵀMV: below it a mode does nothing that others do not."""
 FEW, FEW_REHEARSED = 6, 0.35
 """Of few modes so many are rehearsed, or that share: the first ones are worth most."""
 
@@ -148,6 +150,7 @@ def make_shapes(
     names = regions.names if not lived or len(regions.names) == 1 else (*regions.names, WHOLE_BODY)
     made = _basis(found, keys, lived, posing, flesh, fabric, regions, project, cache)
     shapes, region_of_mode = made["shapes"].astype(np.float64), made["region_of_mode"]
+    require_independent(shapes, fabric.density * flesh.unit_mass)
     notes = [text_value(arrays["notes"]) for arrays in found]
     return Shapes(
         shapes=shapes,
@@ -168,6 +171,21 @@ def make_shapes(
             "compliance": text_value(_compliance(tasks, keys, shapes, posing, flesh, cache)["shares"]),
         },
     )
+
+
+def require_independent(shapes: np.ndarray, vertex_mass: np.ndarray) -> None:
+    """A `ModeCountError` where some of the shapes (m_b, n, 3, r) of a pose are sums of others, and how many are not.
+
+    Regions share their borders: where they have nearly as many modes as vertices can move, those of one do what those
+    of another do.
+    """
+    flat = (shapes * np.sqrt(vertex_mass)[:, None, None]).reshape(len(shapes), -1, shapes.shape[3])
+    values = np.linalg.eigvalsh(flat.transpose(0, 2, 1) @ flat)
+    independent = int((values > INDEPENDENT * values[:, -1:]).sum(axis=1).min())
+    if independent < shapes.shape[3]:
+        raise ModeCountError(
+            f"{shapes.shape[3]} modes of which {independent} are independent of each other", most=independent
+        )
 
 
 def pose_loads(posing: Posing, flesh: Flesh, index: int) -> np.ndarray:
