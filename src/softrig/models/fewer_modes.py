@@ -24,6 +24,15 @@ def force_on_kept(flexibility: np.ndarray, mass: np.ndarray, keep: np.ndarray) -
     return np.asarray(np.linalg.solve(fewer, np.linalg.solve(mass[keep[:, None], keep], (mass @ flexibility)[keep])))
 
 
+def yielding_of_kept(
+    inertia: np.ndarray, yielding: np.ndarray, flexibility: np.ndarray, mass: np.ndarray, keep: np.ndarray
+) -> np.ndarray:
+    """(k, 12 B) `PoseSpaceModel.yielding` of the modes `keep` (k,), from that of all (r, 12 B) and C_i (m, r, L)."""
+    given = inertia[:, :, : yielding.shape[1]].mean(axis=0)
+    felt = force_on_kept(flexibility, mass, keep) @ (given + yielding)
+    return np.asarray((felt - given[keep]).astype(np.float32).astype(np.float64))
+
+
 def least_share(flexibility: np.ndarray, mass: np.ndarray, keep: np.ndarray) -> float:
     """How stiff the modes `keep` (k,) still are, of what they were while the others held them, where it is least.
 

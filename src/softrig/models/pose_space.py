@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from softrig.errors import InputError, ModeCountError, require_finite, require_indices
 from softrig.fem.laws import law_code
-from softrig.models.fewer_modes import force_on_kept, least_share
+from softrig.models.fewer_modes import least_share, yielding_of_kept
 from softrig.models.inertia_map import InertiaMap
 from softrig.models.pose_space_checks import check_model, require_shapes
 from softrig.models.stiffness_map import StiffnessMap
@@ -396,15 +396,14 @@ class PoseSpaceModel:
                 turning=inertial.turning[keep],
                 turned=np.ascontiguousarray(inertial.turned[:, keep]),
             )
-        mass, cubature, yielding = self.mass_products[0, 0], self.cubature, self.yielding
+        mass, cubature = self.mass_products[0, 0], self.cubature
+        yielding = None if self.yielding is None else self.yielding[keep]
         if known is not None and known.flexible:
-            found = [
-                np.linalg.inv(self.linear_part(p) - known.springs(self.positive_weights(p)))
-                for p in self.poses.parameters
-            ]
-            cubature = cubature.softened(min(least_share(flexibility, mass, keep) for flexibility in found))
-        if yielding is not None:
-            yielding = self._yielding_of(keep)
+            springs = (known.springs(self.positive_weights(p)) for p in self.poses.parameters)
+            held = [self.linear_part(p) - own for p, own in zip(self.poses.parameters, springs, strict=True)]
+            cubature = cubature.softened(min(least_share(np.linalg.inv(k), mass, keep) for k in held))
+            if self.yielding is not None:
+                yielding = yielding_of_kept(self.inertia, self.yielding, known.components[0], mass, keep)
         cubature = replace(
             cubature,
             stiffness_correction=_pairs(cubature.stiffness_correction, keep),
@@ -423,16 +422,6 @@ class PoseSpaceModel:
             inertia_map=inertial,
             yielding=yielding,
         )
-
-    def _yielding_of(self, keep: np.ndarray) -> np.ndarray:
-        """`yielding` of a model of the modes `keep` (k,) alone."""
-        assert self.yielding is not None
-        known = self.cubature.stiffness_map
-        if known is None or not known.flexible:
-            return self.yielding[keep]
-        given = self.inertia[:, :, : self.yielding.shape[1]].mean(axis=0)
-        felt = force_on_kept(known.components[0], self.mass_products[0, 0], keep) @ (given + self.yielding)
-        return np.asarray((felt - given[keep]).astype(np.float32).astype(np.float64))
 
     def _most_important(self, count: int) -> np.ndarray:
         """(count,) rising modes: shares by largest remainder, at least one a region while there are enough."""

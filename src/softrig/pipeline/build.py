@@ -151,7 +151,7 @@ def _as_many_as_there_are(shapes_by: Callable[[Project], Shapes], project: Proje
     decided = project
     while True:
         try:
-            return shapes_by(decided), decided
+            shapes = shapes_by(decided)
         except ModeCountError as short:
             most, modes = short.most, project.basis.modes
             if most is None or not FEWEST_MODES <= most < decided.basis.modes:
@@ -163,8 +163,13 @@ def _as_many_as_there_are(shapes_by: Callable[[Project], Shapes], project: Proje
                     f'basis={{"modes": {most}}} in Python',
                     most=most,
                 ) from short
-            notice(f"{most} shapes were found for this flesh, so it has {most} modes instead of {modes}")
             decided = project.changed(basis={"modes": most})
+        else:
+            most = decided.basis.modes
+            if most < project.basis.modes:
+                told = f"{most} shapes were found for this flesh, so it has {most} modes instead of"
+                notice(f"{told} {project.basis.modes}")
+            return shapes, decided
 
 
 def _rehearsed(regions: Sequence[str], project: Project) -> tuple[str, ...]:
