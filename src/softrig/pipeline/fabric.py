@@ -49,18 +49,24 @@ def make_fabric(
     _require_poses(project, posing.table.names)
     fields = ElasticFields(character, flesh, settings.smoothing, folder)
     young, poisson = [], []
+    # Once for all poses without their own: solved again by several threads, fields differ in their last bits, and a
+    # model whose materials seem to depend on the pose is another one.
+    known: dict[str, np.ndarray] = {}
     for name in posing.table.names:
         own = settings.poses.get(name, PoseMaterial())
         base = fields.young(_first(own.young, settings.young, preset.young))
-        young.append(base * _stiffening(character, flesh, project, own, folder))
+        wanted = own.model_dump_json()
+        if wanted not in known:
+            known[wanted] = _stiffening(character, flesh, project, own, folder)
+        young.append(base * known[wanted])
         poisson.append(fields.poisson(_first(own.poisson, settings.poisson, preset.poisson)))
-    wanted = project.simulation.damping_ratio
+    damping = project.simulation.damping_ratio
     return Fabric(
         law=settings.law,
         density=preset.density if settings.density is None else settings.density,
         young=np.stack(young),
         poisson=np.stack(poisson),
-        damping_ratio=preset.damping_ratio if wanted is None else wanted,
+        damping_ratio=preset.damping_ratio if damping is None else damping,
     )
 
 
