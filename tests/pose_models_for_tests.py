@@ -12,9 +12,10 @@ from scipy.sparse import csr_array
 from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
 from softrig.meshing import box_tets
+from softrig.models.followers import Followers, in_steps
 from softrig.models.full import FullBody
 from softrig.models.inertia_map import InertiaMap
-from softrig.models.kernels.pose_space_layout import fixed_point
+from softrig.models.kernels.pose_space_layout import in_fixed_point
 from softrig.models.pose_space import Cubature, PoseSpaceModel, PoseTable, TetRig
 from softrig.models.stiffness_map import StiffnessMap
 from softrig.numerics.rotations import quaternions_from_vectors, skew
@@ -226,16 +227,10 @@ def with_basis(model: PoseSpaceModel, modes: int, regions: int, basis_poses: int
     shapes = np.stack([np.concatenate(column, axis=2) for column in columns])[:basis_poses]
     return with_products(
         model,
-        kept_shapes(shapes),
+        in_fixed_point(shapes),
         np.repeat(np.arange(regions), parts).astype(np.int32),
         np.array(frequencies),
     )
-
-
-def kept_shapes(shapes: np.ndarray) -> np.ndarray:
-    """Rounded as the stepper keeps them, so that a comparison can be exact."""
-    fine = fixed_point(shapes)[0][:, None, None]
-    return np.rint(shapes / fine) * fine
 
 
 def linear_modes_at(model: PoseSpaceModel, index: int, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -329,6 +324,22 @@ def mapped(model, seed=0, own=1, flexible=False):
         flexible,
     )
     return replace(model, cubature=replace(model.cubature, stiffness_map=known))
+
+
+def followed(model: PoseSpaceModel, seed: int = 3) -> PoseSpaceModel:
+    """The model with random followers: of the first region, of the last, in steps, of three mixtures."""
+    rng = np.random.default_rng(seed)
+    model = mapped(model, flexible=True)
+    regions = np.sort(np.unique(model.region_of_mode)[[0, 0, -1, -1, -1]]).astype(np.int32)
+    moving = model.shapes[0].any(axis=1)
+    fields = np.zeros((len(model.vertices), 3, 5))
+    for k, region in enumerate(regions):
+        reached = moving[:, model.region_of_mode == region].any(axis=1)
+        fields[reached, :, k] = 10.0**-k * rng.normal(size=(int(reached.sum()), 3))
+    r, learned = model.mode_count, model.cubature.stiffness_map.coefficients.shape[1]
+    sizes = {"mean": (5, r), "left": (5, 4), "core": (3, 4, 2), "right": (2, r), "mixing": (3, learned)}
+    parts = {name: rng.normal(size=size).astype(np.float32).astype(np.float64) for name, size in sizes.items()}
+    return replace(model, followers=Followers(*in_steps(fields), regions, **parts))
 
 
 def inertia_mapped(model, seed=0):

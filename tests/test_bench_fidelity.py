@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from pose_models_for_tests import bar_model, followed
 from softrig.bench import fidelity
 from softrig.bench.conclusions import ALONE, conclusion, why_alone
 from softrig.bench.record import Record, Row
@@ -27,15 +28,24 @@ from softrig.project import Project
 
 def test_the_best_that_shapes_can_do():
     random = np.random.default_rng(5)
-    shapes, mass = random.standard_normal((7, 3, 4)), random.uniform(0.5, 2.0, 7)
-    inside = np.einsum("nia,ka->kni", shapes, random.standard_normal((3, 4)))
-    assert fidelity.span_error(inside, shapes, mass) < 1e-12
-    beyond = random.standard_normal((1, 7, 3))
-    root = np.sqrt(mass)[:, None]
-    rows = (root[:, :, None] * shapes).reshape(21, 4)
-    left = np.linalg.lstsq(rows, (root * beyond[0]).ravel(), rcond=None)[1]
-    expected = np.sqrt(left[0] / ((root * beyond[0]) ** 2).sum())
-    assert fidelity.span_error(beyond, shapes, mass) == pytest.approx(expected)
+    model = followed(bar_model(poses=4, modes=5, basis_poses=1))
+    alone, shapes, poses = replace(model, followers=None), model.shapes[0], model.poses.parameters[:3]
+    inside = np.einsum("nia,ka->kni", shapes, random.standard_normal((3, 5)))
+    assert fidelity.best_error(inside, alone, poses) < 1e-12
+    beyond = random.standard_normal((3, len(shapes), 3))
+    root = np.sqrt(model.vertex_mass)[:, None]
+    rows = (root[:, :, None] * shapes).reshape(-1, 5)
+    fits = [np.linalg.lstsq(rows, (root * field).ravel(), rcond=None) for field in beyond]
+    expected = np.sqrt(sum(fit[1][0] for fit in fits) / ((root * beyond) ** 2).sum())
+    assert fidelity.best_error(beyond, alone, poses) == pytest.approx(expected)
+    left = 0.0
+    for p, field in zip(poses, beyond, strict=True):
+        drawn = np.stack([model.displacement(p, unit / model.mode_scales(p)) for unit in np.eye(5)], axis=2)
+        seen = model.vertex_rotations(p).transpose(0, 2, 1) @ drawn
+        rows = (root[:, :, None] * seen).reshape(-1, 5)
+        left += np.linalg.lstsq(rows, (root * field).ravel(), rcond=None)[1][0]
+    expected = np.sqrt(left / ((root * beyond) ** 2).sum())
+    assert fidelity.best_error(beyond, model, poses) == pytest.approx(expected)
 
 
 def test_how_far_tets_turn():
@@ -170,7 +180,8 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
         assert told[title][-1] == 1.0, title
     assert list(sizes) == ["arm without 'bend'"]
     by_name = {row.what.split(": ")[1]: row for row in rows}
-    assert len(by_name) == 12
+    assert len(by_name) == 13
+    assert by_name["ours"].ours != by_name["ours, nothing follows the modes"].ours
     other = by_name.pop("ours, frequency")
     assert other.ours == abs(by_name["ours"].also["frequency, % off"])
     assert other.goal == 1.0
@@ -193,7 +204,7 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
     assert by_name["ours"].ours < by_name["basis of the neutral pose, exact forces"].ours
     assert abs(by_name["ours"].also["frequency, % off"]) < 20.0
     few, _ = fidelity.case_rows(replace(case, baselines=False), tmp_path, converged=False)
-    assert few == rows[:4]
+    assert few == rows[:5]
     assert abs(by_name["ours"].ours - by_name["ours, forces of every tet"].ours) < 1.0, "few tets are enough"
 
 

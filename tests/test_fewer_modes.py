@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import eigh
 
 from pose_models_for_tests import bar_model, mapped
-from softrig.models.fewer_modes import block_of_flexibilities, force_on_kept, least_share
+from softrig.models.fewer_modes import block_of_flexibilities, force_on_kept, least_share, most_important
 from softrig.pipeline.yielding import yielding_shapes, yielding_stiffness
 
 
@@ -55,7 +55,7 @@ def test_a_flexible_model_of_fewer_modes_is_softer_than_one_cut_out():
     rng = np.random.default_rng(6)
     model = replace(model, yielding=rng.normal(size=(model.mode_count, loads)))
     fewer, p = model.with_modes(3), model.poses.parameters[0]
-    keep = model._most_important(3)
+    keep = most_important(model.region_of_mode, model.modes_order, 3)
     cut = model.linear_part(p)[np.ix_(keep, keep)]
     softest = eigh(fewer.linear_part(p), cut, eigvals_only=True)
     assert softest[0] < 0.9999
@@ -77,6 +77,10 @@ def test_a_flexible_model_of_fewer_modes_is_softer_than_one_cut_out():
 
 def test_a_stiffness_that_is_mixed_is_cut_out():
     model = mapped(bar_model(poses=2, regions=2))
-    fewer, keep, p = model.with_modes(3), model._most_important(3), model.poses.parameters[-1]
+    fewer, keep, p = (
+        model.with_modes(3),
+        most_important(model.region_of_mode, model.modes_order, 3),
+        model.poses.parameters[-1],
+    )
     np.testing.assert_allclose(fewer.linear_part(p), model.linear_part(p)[np.ix_(keep, keep)], rtol=1e-6)
     np.testing.assert_array_equal(fewer.cubature.weights, model.cubature.weights)

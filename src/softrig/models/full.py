@@ -67,7 +67,8 @@ class FullBody:
 
     def restrict(self, field: np.ndarray) -> np.ndarray:
         """(3·free,) or (3·free, m): the free part of a field (n, 3) or (n, 3, m)."""
-        return np.ascontiguousarray(field[self.free].reshape(-1, *field.shape[2:]))
+        chosen = field[self.free]
+        return np.ascontiguousarray(chosen.reshape(3 * len(chosen), *field.shape[2:]))
 
     def energy(self, q: np.ndarray) -> float:
         """Elastic energy, joule."""

@@ -20,7 +20,8 @@ from scipy.sparse import csr_array
 
 from softrig.errors import InputError, ModeCountError, require_finite, require_indices
 from softrig.fem.laws import law_code
-from softrig.models.fewer_modes import least_share, yielding_of_kept
+from softrig.models.fewer_modes import foretold_by_kept, least_share, most_important, yielding_of_kept
+from softrig.models.followers import Followers
 from softrig.models.inertia_map import InertiaMap
 from softrig.models.pose_space_checks import check_model, require_shapes
 from softrig.models.stiffness_map import StiffnessMap
@@ -209,6 +210,8 @@ class PoseSpaceModel:
     yielding: np.ndarray | None = field(default=None, repr=False)
     """(r, 12 B) what to add to C at every pose, because bones also move the modes through the rest of the body, which
     yields to them (`pipeline.yielding`); exactly representable in float32. None: nothing."""
+    followers: Followers | None = field(default=None, repr=False)
+    """What else of the body follows the modes. None: nothing does."""
 
     def __post_init__(self) -> None:
         law_code(self.law)
@@ -226,6 +229,11 @@ class PoseSpaceModel:
     def mode_count(self) -> int:
         """Modes, r."""
         return int(self.shapes.shape[3])
+
+    @property
+    def follower_count(self) -> int:
+        """Shapes that follow the modes, s."""
+        return 0 if self.followers is None else self.followers.count
 
     @property
     def frame_count(self) -> int:
@@ -377,8 +385,14 @@ class PoseSpaceModel:
 
     def displacement(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
         """(n, 3) u at parameters p (P,) and modal coordinates q (r,), metres."""
-        local = np.tensordot(self.basis_weights(p), self.shapes @ (self.mode_scales(p) * q), axes=1)
-        return np.einsum("nij,nj->ni", self.vertex_rotations(p), local)
+        return np.einsum("nij,nj->ni", self.vertex_rotations(p), self.drawn_shapes(p) @ (self.mode_scales(p) * q))
+
+    def drawn_shapes(self, p: np.ndarray) -> np.ndarray:
+        """(n, 3, r) the modes with what follows them, V + Φ Y, at parameters p (P,), seen from the vertices."""
+        shapes = np.tensordot(self.basis_weights(p), self.shapes, axes=1)
+        if self.followers is None:
+            return shapes
+        return np.asarray(shapes + self.followers.shapes @ self.followers.matrix(self.linear_weights(p)))
 
     def with_modes(self, count: int) -> PoseSpaceModel:
         """The same character with `count` modes: the most important of each region, in proportion to what it has."""
@@ -387,7 +401,7 @@ class PoseSpaceModel:
             raise ModeCountError(f"{count} modes asked of a model that has {r}")
         if count == r:
             return self
-        keep = self._most_important(count)
+        keep = most_important(self.region_of_mode, self.modes_order, count)
         known, inertial = self.cubature.stiffness_map, self.inertia_map
         if inertial is not None:
             inertial = replace(
@@ -396,7 +410,7 @@ class PoseSpaceModel:
                 turning=inertial.turning[keep],
                 turned=np.ascontiguousarray(inertial.turned[:, keep]),
             )
-        mass, cubature = self.mass_products[0, 0], self.cubature
+        mass, cubature, followers = self.mass_products[0, 0], self.cubature, self.followers
         yielding = None if self.yielding is None else self.yielding[keep]
         if known is not None and known.flexible:
             springs = (known.springs(self.positive_weights(p)) for p in self.poses.parameters)
@@ -404,6 +418,9 @@ class PoseSpaceModel:
             cubature = cubature.softened(min(least_share(np.linalg.inv(k), mass, keep) for k in held))
             if self.yielding is not None:
                 yielding = yielding_of_kept(self.inertia, self.yielding, known.components[0], mass, keep)
+            if followers is not None:
+                moved = self.shapes[0][..., keep].any(axis=(1, 2))
+                followers = followers.of_modes(foretold_by_kept(known.components[0], mass, keep), moved)
         cubature = replace(
             cubature,
             stiffness_correction=_pairs(cubature.stiffness_correction, keep),
@@ -421,22 +438,8 @@ class PoseSpaceModel:
             cubature=cubature,
             inertia_map=inertial,
             yielding=yielding,
+            followers=followers,
         )
-
-    def _most_important(self, count: int) -> np.ndarray:
-        """(count,) rising modes: shares by largest remainder, at least one a region while there are enough."""
-        regions, sizes = np.unique(self.region_of_mode, return_counts=True)
-        exact = count * sizes / sizes.sum()
-        shares = np.maximum(np.floor(exact), 1.0 if count >= len(regions) else 0.0).astype(int)
-        while shares.sum() < count:
-            shares[np.argmax(np.where(shares < sizes, exact - shares, -np.inf))] += 1
-        while shares.sum() > count:
-            shares[np.argmax(np.where(shares > 1, shares - exact, -np.inf))] -= 1
-        kept = []
-        for region, share in zip(regions, shares, strict=True):
-            modes = np.flatnonzero(self.region_of_mode == region)
-            kept.append(modes[np.argsort(-self.modes_order[modes], kind="stable")[:share]])
-        return np.sort(np.concatenate(kept))
 
 
 def parameters_start(rig: Rig, part: Rig) -> int:

@@ -65,6 +65,11 @@ def check_model(model: PoseSpaceModel) -> None:
         if model.tet_rig.kind != "skin":
             raise InputError("what the rest of the body adds is known of bones only")
         require_finite(model.yielding, "what the rest of the body adds to the inertia")
+    if model.followers is not None:
+        known = model.cubature.stiffness_map
+        if known is None or not known.flexible:
+            raise InputError("what follows the modes needs a map of their flexibility")
+        model.followers.check(n, r, known.coefficients.shape[1])
     if model.tet_rig.frame_sample is not None:
         require_indices(model.tet_rig.frame_sample, model.rig.vertex_count, "surface vertices of fitted frames")
     require_indices(model.tets.ravel(), n, "vertices of tets")

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from softrig.errors import InputError
+from softrig.models.followers import Followers
 from softrig.models.inertia_map import InertiaMap
 from softrig.models.pose_space import Cubature, PoseSpaceModel, PoseTable, TetRig
 from softrig.models.stiffness_map import StiffnessMap
@@ -45,15 +46,17 @@ _TURNED = ("turners", "turned")
 _KERNEL = ("columns", "groups", "lengths", "samples", "relevance")
 _STIFFNESS = (*_KERNEL, "coefficients", "components", "touching")
 _INERTIA = (*_KERNEL, "coefficients", "remainders", "owners", "components", "turning", *_TURNED)
+_FOLLOWERS = ("mean", "left", "core", "right", "mixing", "steps", "regions")
 _POSES = ("parameters", "features", "feature_weights")
 _INTEGERS = ("tets", "triangles", "embedding_nodes", "region_of_mode", "gyro_frames", "inertial_vertices", "columns",
              "groups", "owners", "turners", "touching", "starts", "shepard_nodes", "root_sample", "frame_sample",
-             "vertices_of_region")  # fmt: skip
+             "vertices_of_region", "regions")  # fmt: skip
 MOST_PAIRS = 1e3
 """Of a kernel's pairs against its single joints."""
 MOST_ENTRIES = 1 << 28
 """Vertices times modes times poses: a hundred times the largest sensible model; shapes are dense in memory."""
-_SINGLE = ("gyro", "shape_rows", "components", "turning", "turned", "yielding")
+_SINGLE = ("gyro", "shape_rows", "components", "turning", "turned", "yielding", "mean", "left", "core", "right",
+           "mixing")  # fmt: skip
 """Stored in single precision: shapes and the components of maps are so by nature, gyroscopic terms are small."""
 
 
@@ -77,6 +80,8 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
             pairs[prefix] = known.pairs
             flexible |= isinstance(known, StiffnessMap) and known.flexible
     _put_tet_rig(model.tet_rig, arrays)
+    if model.followers is not None:
+        _put_followers(model.followers, arrays)
     for region in range(len(model.region_names)):
         shapes = model.shapes[..., model.region_of_mode == region]
         reached = np.flatnonzero(shapes.any(axis=(0, 2, 3)))
@@ -126,6 +131,7 @@ def model_from_tensors(arrays: Mapping[str, np.ndarray], rig: Rig | None, versio
             stiffness_map=_map(StiffnessMap, "stiffness", _STIFFNESS, arrays, document, version),
             beyond=_share(document.get("beyond", 1.0)),
         ),
+        followers=_followers(arrays),
         inertia_map=_map(InertiaMap, "inertia_map", _INERTIA, arrays, document, version),
         clips=clips_from_record(document["clips"], arrays, rig.parameters),
         notes=_notes(document["notes"]),
@@ -143,6 +149,8 @@ def dtype_of(name: str) -> type:
         return np.bool_
     if name.startswith(("rig.", "clip.")):
         return np.int32 if integer_arrays(name) else np.float64
+    if last == "follower_rows":
+        return np.int8
     if last == "vertices" or last not in _INTEGERS:
         return np.float32 if last in _SINGLE else np.float64
     return np.int32
@@ -265,6 +273,35 @@ def _shapes(arrays: Mapping[str, np.ndarray], regions: int) -> np.ndarray:
         if len(columns):  # modes of one region stand together
             shapes[:, reached, :, columns[0] : columns[-1] + 1] = arrays[f"region.{region}.shape_rows"]
     return shapes
+
+
+def _put_followers(followers: Followers, arrays: Arrays) -> None:
+    arrays |= {f"followers.{name}": getattr(followers, name) for name in _FOLLOWERS}
+    for region in np.unique(followers.regions).tolist():
+        rows = followers.rows[..., followers.regions == region]
+        reached = np.flatnonzero(rows.any(axis=(1, 2)))
+        arrays[f"followers.{region}.vertices_of_region"] = reached
+        arrays[f"followers.{region}.follower_rows"] = rows[reached]
+
+
+def _followers(arrays: Mapping[str, np.ndarray]) -> Followers | None:
+    """What follows the modes; files before version 9 have nothing that does."""
+    if "followers.regions" not in arrays:
+        return None
+    known: Arrays = {name: np.asarray(arrays[f"followers.{name}"], _wide(name)) for name in _FOLLOWERS}
+    count, regions = len(arrays["vertices"]), known["regions"]
+    if count * len(regions) > MOST_ENTRIES:
+        raise InputError(f"{len(regions)} followers of {count} vertices: no character")
+    rows = np.zeros((count, 3, len(regions)), np.int8)
+    for region in np.unique(regions).tolist():
+        reached, columns = arrays[f"followers.{region}.vertices_of_region"], np.flatnonzero(regions == region)
+        if len(reached) and not 0 <= int(reached.min()) <= int(reached.max()) < count:
+            raise InputError(f"followers of region {region} reach vertices that do not exist")
+        own = arrays[f"followers.{region}.follower_rows"]
+        if own.shape != (len(reached), 3, len(columns)):
+            raise InputError(f"followers of region {region}: rows {own.shape} for {len(reached)} vertices")
+        rows[reached[:, None, None], np.arange(3)[:, None], columns] = own
+    return Followers(rows=rows, **known)
 
 
 def _share(value: object) -> float:

@@ -26,7 +26,14 @@ GAP = 16
 class Surface:
     """Compiled where the rig is a linear blend skin, with or without blend shapes in front; else by the rig itself."""
 
-    def __init__(self, model: PoseSpaceModel, rig: Rig, rows: Rows, memory: Memory) -> None:
+    def __init__(
+        self,
+        model: PoseSpaceModel,
+        rig: Rig,
+        rows: Rows,
+        followed: tuple[kernels.Followed, kernels.Following],
+        memory: Memory,
+    ) -> None:
         self._rig = rig
         self._count = len(model.embedding_nodes)
         stages = rig.stages if isinstance(rig, RigChain) else (rig,)
@@ -35,7 +42,7 @@ class Surface:
         vertices, motion, bones = motion_tables(model, rows, memory)
         # The modes' state is looked up anew each time: a copy of this must look into its own.
         self._state = memory.state
-        self._motion = (*motion[1:], *bones)
+        self._motion = (*motion[1:], *bones, *followed[0], *followed[1])
         self._moves = motion.moves
         order = np.arange(self._count)
         self._skin: tuple[Any, ...] | None = None
@@ -84,17 +91,43 @@ def motion_tables(model: PoseSpaceModel, rows: Rows, memory: Memory) -> tuple[np
         memory.quaternions,
         rows.starts,
         rows.columns,
-        rows.high,
-        rows.coarse,
+        rows.numbers,
+        rows.units,
         np.stack([sets, counts], axis=1)[by_place].astype(np.int32),
         np.argsort(order).astype(np.uint32),
-        np.zeros(rows.coarse.size + BEYOND, np.float32),
+        np.zeros(max(rows.units.size, model.follower_count) + BEYOND, np.float32),
         np.zeros((3, len(moving)), np.float32),
         np.zeros(4 * most_bones(bones), np.float32),
         np.zeros((4, len(moving) + BEYOND), np.float32),
         np.zeros(4 * len(moving) + 4, np.float32),
     )
     return moving[order], motion, bones
+
+
+def followed_tables(model: PoseSpaceModel, rows: Rows, memory: Memory) -> tuple[kernels.Followed, kernels.Following]:
+    """What follows the modes, if anything does; `rows` are those of the followers."""
+    followed = kernels.Followed(
+        memory.mixing, rows.starts, rows.columns, rows.numbers, rows.units, np.ones(rows.units.size), np.ones(1)
+    )
+    known = model.followers
+    if known is None:
+        none, nothing = np.zeros((0, 0), np.float32), np.zeros(0, np.float32)
+        return followed, kernels.Following(none, none, none.astype(np.int16), none, none, *[nothing] * 4)
+    mixtures, left, right = known.core.shape
+    core = known.core.transpose(1, 0, 2).reshape(left, mixtures * right)
+    peaks = np.abs(core).max(axis=1, initial=0.0)
+    units = np.where(peaks > 0.0, peaks, 1.0) / np.iinfo(np.int16).max
+    return followed, kernels.Following(
+        np.ascontiguousarray(known.mean, dtype=np.float32),
+        np.ascontiguousarray(known.left * units, dtype=np.float32),
+        np.rint(core / units[:, None]).astype(np.int16),
+        np.ascontiguousarray(known.right, dtype=np.float32),
+        np.ascontiguousarray(known.mixing, dtype=np.float32),
+        np.zeros(model.mode_count, np.float32),
+        np.zeros(mixtures * right, np.float32),
+        np.zeros(left, np.float32),
+        np.zeros(known.count, np.float32),
+    )
 
 
 def skinning_tables(

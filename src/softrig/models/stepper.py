@@ -12,15 +12,16 @@ from softrig.errors import InputError, require_finite, require_indices, require_
 from softrig.models.kernels import pose_space_chunks
 from softrig.models.kernels import pose_space_layout as layout
 from softrig.models.kernels import pose_space_tables as tables
+from softrig.models.kernels.following import follow
 from softrig.models.kernels.pose_space_packed import step_tables
 from softrig.models.kernels.pose_space_pose import rest_positions
 from softrig.models.kernels.pose_space_prepare import place
-from softrig.models.kernels.pose_space_shapes import local_displacements, turn_vectors
+from softrig.models.kernels.pose_space_shapes import add_local_displacements, turn_vectors
 from softrig.models.kernels.pose_space_step import step
 from softrig.models.pose_drive import observed_vertices, pose_drive
 from softrig.models.pose_settling import settled_modes
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
-from softrig.models.pose_surface import Surface
+from softrig.models.pose_surface import Surface, followed_tables
 from softrig.rig.protocol import Rig
 
 LIMIT = 0.5
@@ -125,7 +126,9 @@ class Stepper:
         )
         self._fixed_tables = (self._carriers, bones, self._sums, gyro, *projections, self._chunks, self._rows)
         self._link()
-        self._surface = Surface(model, rig or model.rig, self._rows, self._memory)
+        self._follower_rows = layout.follower_rows(model, self._rows)
+        self._followed, self._following = followed_tables(model, self._follower_rows, self._memory)
+        self._surface = Surface(model, rig or model.rig, self._rows, (self._followed, self._following), self._memory)
         settings, switches = self._memory.settings, self._memory.switches
         settings[tables.STEP] = require_step(1.0 / rate)
         settings[tables.LIMIT] = LIMIT * model.size
@@ -144,7 +147,7 @@ class Stepper:
         self.inertia_scale = inertia_scale
         self.gravity = np.asarray(gravity)
         self.sag_free = sag_free
-        self._factors = np.zeros((2, len(model.shapes) * model.mode_count))
+        self._factors = np.zeros(max(len(model.shapes) * model.mode_count, model.follower_count))
         self.place(self.carriers(model.rig.parameters.rest))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -418,12 +421,18 @@ class Stepper:
 
     # Vertices
 
-    def vertex_displacements(self, vertices: np.ndarray | None = None) -> np.ndarray:
-        """(k, 3) metres: u of the named tet vertices, or of all, at the current pose."""
+    def vertex_displacements(self, vertices: np.ndarray | None = None, *, followed: bool = True) -> np.ndarray:
+        """(k, 3) metres: u of the named tet vertices, or of all, at the current pose; `followed`: with what follows the
+        modes, as it is drawn, or as the step knows it."""
         chosen = self._chosen(vertices)
-        out = np.empty((len(chosen), 3))
+        out = np.zeros((len(chosen), 3))
         carriers, memory = self._carriers, self._memory
-        local_displacements(chosen, *self._rows, memory.state[0], memory.upsilon, memory.basis, self._factors, out)
+        q, factors = memory.state[0], self._factors
+        add_local_displacements(chosen, *self._rows, q, memory.upsilon, memory.basis, factors, out)
+        if followed and self._model.followers is not None:
+            known, y = self._followed, self._following.y
+            follow(q, memory.upsilon, memory.mixing, *self._following)
+            add_local_displacements(chosen, *self._follower_rows, y, known.scales, known.basis, factors, out)
         turn_vectors(
             chosen,
             carriers.starts,

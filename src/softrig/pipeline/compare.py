@@ -92,11 +92,17 @@ def every_tet(built: Built) -> PoseSpaceModel:
     return replace(model, cubature=cubature)
 
 
+def unfollowed(built: Built) -> PoseSpaceModel:
+    """The model without what follows its modes: V x and nothing else is drawn."""
+    return replace(built.model, followers=None)
+
+
 def exact_forces(built: Built) -> PoseSpaceModel:
     """The same shapes with exact projected forces, the linear part's too: V x can do nothing but V x."""
     model = every_tet(built)
     ones = np.ones_like(model.cubature.weights)
-    return replace(model, cubature=replace(model.cubature, weights=ones, stiffness_map=None, beyond=1.0))
+    exact = replace(model.cubature, weights=ones, stiffness_map=None, beyond=1.0)
+    return replace(model, cubature=exact, followers=None)
 
 
 def default_damping(built: Built) -> Rayleigh:

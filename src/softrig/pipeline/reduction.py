@@ -87,7 +87,7 @@ def reduce_forces(
         posing,
         fabric,
         contact,
-        shapes.loads,
+        shapes,
         project,
         cache,
         jobs=jobs,

@@ -67,7 +67,7 @@ class _Task:
     """Whether loads on the rest move the modes, as in bind space."""
 
 
-def measured_share(
+def measured_remainder(
     model: PoseSpaceModel,
     flesh: Flesh,
     posing: Posing,
@@ -78,8 +78,11 @@ def measured_share(
     seed: int = 0,
     jobs: int = 1,
     progress: Progress | None = None,
-) -> float:
-    """γ of a model with one basis for all poses; `loads` (n, 3, L) that the rig can cause at each, m/s²."""
+) -> tuple[float, tuple[np.ndarray, ...]]:
+    """γ of a model with one basis for all poses; `loads` (n, 3, L) that the rig can cause at each, m/s².
+
+    And (n, 3, k) metres, seen from the vertices: where the full body came to rest at each pose.
+    """
     poses = model.poses.parameters
     size = float(np.linalg.norm(np.ptp(flesh.mesh.vertices, axis=0)))
     count, bind = max(2, -(-LOADS // len(poses))), model.interpolation == "bind"
@@ -92,10 +95,15 @@ def measured_share(
         )  # fmt: skip
         turned = np.einsum("nij,njk->nik", model.vertex_rotations(p), model.shapes[0], optimize=True)
         tasks.append(_Task(body, turned, random_mixtures(loads[index], model.vertex_mass, count, random), size, bind))
-    settings = ["loads on yielding shapes", *SHARES, MOVE, ITERATIONS, TOLERANCE, SHORTEST, FLOOR]
+    settings = ["loads on yielding shapes, and rests", *SHARES, MOVE, ITERATIONS, TOLERANCE, SHORTEST, FLOOR]
     keys = [content_hash(list(task.body), task.basis, task.loads, task.bind, settings) for task in tasks]
     found = cached_each(cache, "remainder", keys, _errors, tasks, jobs, progress)
-    return best_share(np.concatenate([arrays["errors"] for arrays in found]))
+    rests = []
+    for p, arrays in zip(poses, found, strict=True):
+        field = np.zeros((len(flesh.mesh.vertices), 3, arrays["rests"].shape[1]))
+        field[~flesh.fixed] = arrays["rests"].reshape(len(arrays["rests"]) // 3, *field.shape[1:])
+        rests.append(np.einsum("nji,njk->nik", model.vertex_rotations(p), field, optimize=True))
+    return best_share(np.concatenate([arrays["errors"] for arrays in found])), tuple(rests)
 
 
 def best_share(errors: np.ndarray) -> float:
@@ -109,13 +117,15 @@ def best_share(errors: np.ndarray) -> float:
 def _errors(task: _Task) -> Arrays:
     body = posed_body(*task.body)  # type: ignore[arg-type]
     forces = acceleration_forces(body, task.loads)
-    return {"errors": resting_errors(body, body.restrict(task.basis), forces, task.size, bind=task.bind)}
+    errors, rests = resting_errors(body, body.restrict(task.basis), forces, task.size, bind=task.bind)
+    return {"errors": errors, "rests": rests}
 
 
 def resting_errors(
     body: FullBody, basis: np.ndarray, loads: np.ndarray, size: float, *, bind: bool = True
-) -> np.ndarray:
-    """(k, len(SHARES)) ‖x − y‖² / ‖y‖², by mass, of modes at rest in x where the full body is at rest in y.
+) -> tuple[np.ndarray, np.ndarray]:
+    """(k, len(SHARES)) ‖x − y‖² / ‖y‖², by mass, of modes at rest in x where the full body is at rest in y, and
+    (3·free, ≥ k) metres: that body, also where some modes found no rest.
 
     `basis` V (3·free, r); `loads` (3·free, k) newton, of any size: each is scaled so that a body of that `size`, metre,
     would move by `MOVE` of it if it were linear. One under which the full body finds no rest is left out.
@@ -129,7 +139,7 @@ def resting_errors(
     shapes = yielding_shapes(basis, heavy, relaxed) if bind else basis
     stiffness = [raised(yielding, given, share) for share in SHARES]
     sight, total = cho_factor(mass), float(body.vertex_mass.sum())
-    found = []
+    found, rests = [], []
     for load, answer in zip(loads.T, straight.T, strict=True):
         rms = float(np.sqrt(answer @ (body.mass @ answer) / total))
         if not rms > 0.0:
@@ -139,6 +149,7 @@ def resting_errors(
             u = static_equilibrium(body, force, iterations=ITERATIONS, tolerance=TOLERANCE)
         except (AnchorError, SolverError):
             continue
+        rests.append(u)
         y = cho_solve(sight, heavy.T @ u)
         length = float(y @ mass @ y)
         # Modes may turn a tet inside out that the body does not, and some laws have no force then.
@@ -153,7 +164,7 @@ def resting_errors(
         # A share that is hard to solve must not look good because it was left at the start.
         if len(offs) == len(SHARES):
             found.append(offs)
-    return np.array(found).reshape(-1, len(SHARES))
+    return np.array(found).reshape(-1, len(SHARES)), np.array(rests).reshape(-1, body.size).T
 
 
 def modes_at_rest(

@@ -33,6 +33,7 @@ from softrig.errors import InputError, ModeCountError
 from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
 from softrig.models.full import FullBody
+from softrig.models.kernels.pose_space_layout import in_fixed_point
 from softrig.models.pose_space import WHOLE_BODY
 from softrig.numerics.null_space import null_space
 from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array, text_value
@@ -76,6 +77,10 @@ class Shapes:
     """Of each pose (n, 3, L), m/s²."""
     contacts: tuple[csr_array, ...]
     """Of each pose (c, 3·free): what the contacts hold still."""
+    partition: np.ndarray
+    """(n, g) how much each region has of each vertex; the whole body is none of them."""
+    lived: tuple[np.ndarray, ...]
+    """Of each part that was rehearsed (n, 3, k): what the full body did."""
     notes: dict[str, Any]
 
 
@@ -160,6 +165,8 @@ def make_shapes(
         frequencies=frequencies,
         loads=loads,
         contacts=tuple(_contact_rows(arrays, flesh) for arrays in found),
+        partition=regions.weights,
+        lived=tuple(lived),
         notes={
             "contacts": [note["contacts"] for note in notes],
             "contact vertices": [note.get("vertices", []) for note in notes],
@@ -327,7 +334,7 @@ def _basis(
         if len(shapes) == 1 < len(turned) and "fields" in turned[0]:
             angles = _angles_apart(turned, posing, flesh, fabric, regions, project)
         return {
-            "shapes": shapes.astype(np.float32),
+            "shapes": in_fixed_point(shapes).astype(np.float32),
             "region_of_mode": basis.region_of_mode,
             "sigma": basis.sigma,
             "angles": angles,
@@ -335,7 +342,7 @@ def _basis(
 
     key = content_hash(
         keys, lived, rotations, posing.table.features, posing.positions, posing.bind, flesh.unit_mass, fabric.density,
-        project.fingerprint("basis"), [REHEARSED, FEW, FEW_REHEARSED],
+        project.fingerprint("basis"), ["fixed point", REHEARSED, FEW, FEW_REHEARSED],
     )  # fmt: skip
     return cache.get("basis", key, make)
 

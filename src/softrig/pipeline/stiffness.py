@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
+from softrig.models.followers import Followers
 from softrig.models.pose_kernel import PAIRS, joint_kernels, mixed_kernel
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stiffness_map import StiffnessMap
@@ -14,12 +15,24 @@ from softrig.pipeline.cache import Arrays, StageCache, content_hash
 from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
+from softrig.pipeline.followers import (
+    FOLLOWING,
+    SEEN,
+    SEEN_TOGETHER,
+    Candidates,
+    candidates,
+    fitted_followers,
+    lived_seen,
+    loads_seen,
+    most_of,
+    principal_shapes,
+)
 from softrig.pipeline.inertia_map import SLIGHT
 from softrig.pipeline.parallel import Progress, each, part_of
 from softrig.pipeline.pose_samples import map_samples
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.relevance import DIRECTIONS, ITERATIONS, RANGES, fitted_relevance
-from softrig.pipeline.remainder import SHARES, measured_share
+from softrig.pipeline.remainder import SHARES, measured_remainder
 from softrig.pipeline.shapes import Shapes
 from softrig.pipeline.yielding import YieldingStiffness, raised, yielding_inertia
 from softrig.project import Project
@@ -57,7 +70,7 @@ def with_stiffness_map(
     posing: Posing,
     fabric: Fabric,
     contact: np.ndarray,
-    loads: tuple[np.ndarray, ...],
+    shapes: Shapes,
     project: Project,
     cache: StageCache,
     *,
@@ -66,9 +79,9 @@ def with_stiffness_map(
 ) -> PoseSpaceModel:
     """`model` with K̃ at any pose, regressed over its poses, its clips, mixtures of them, and joints turned alone.
 
-    `contact` (m, r, r) is what contact adds at the poses, `loads` (n, 3, L) what the rig can cause at each, m/s². A
-    model whose rig never leaves its poses, or without stiffness correction, stays as it is, and so does one whose
-    stiffness cannot be regressed soundly.
+    `contact` (m, r, r) is what contact adds at the poses, `shapes` what the modes come from: also what follows them
+    is found. A model whose rig never leaves its poses, or without stiffness correction, stays as it is, and so does one
+    whose stiffness cannot be regressed soundly.
     """
     if not project.cubature.stiffness_correction:
         return model
@@ -78,15 +91,25 @@ def with_stiffness_map(
     if samples is None:
         return model
     share = 1.0
+    rests: tuple[np.ndarray, ...] = ()
     if yields:
-        share = measured_share(
-            model, flesh, posing, fabric, loads, cache, seed=project.seed, jobs=jobs, progress=part_of(progress, 0, 2)
+        share, rests = measured_remainder(
+            model,
+            flesh,
+            posing,
+            fabric,
+            shapes.loads,
+            cache,
+            seed=project.seed,
+            jobs=jobs,
+            progress=part_of(progress, 0, 2),
         )
         share = _steady(share, model, flesh, posing, fabric, cache)
     progress = part_of(progress, 1, 2)
     poses, groups, lengths = samples.poses, samples.groups, samples.lengths
     mixed = len(model.shapes) > 1 or not fabric.is_same_at_all_poses
     flexible = yields and not mixed
+    follows = flexible and model.interpolation == "bind"
     key = content_hash(
         poses,
         model.shapes,
@@ -102,24 +125,32 @@ def with_stiffness_map(
         ["how stiff, by joints that matter", mixed, flexible, PAIRS, COMPONENTS, KEPT, *RANGES, ITERATIONS, DIRECTIONS],
         model.interpolation,
         [share] if yields else [],
+        *([*shapes.loads, *shapes.lived, shapes.partition, *rests, FOLLOWING] if follows else []),
     )
 
     def make() -> Arrays:
-        stiffness = _stiffness_at(_Task(model, flesh, fabric, share if yields else None, poses), jobs, progress)
+        task = _Task(model, flesh, fabric, share if yields else None, poses)
+        known = _candidates(task, shapes, jobs) if follows else None
+        exact = _at_samples(replace(task, candidates=known), jobs, progress)
+        stiffness = exact["stiffness"]
         mixture = np.stack([model.positive_weights(p) for p in poses]) if mixed else np.ones((len(poses), 1))
         single = joint_kernels(samples.features, samples.features, groups, lengths)
         wanted = _inverses(stiffness) if flexible else stiffness
         relevance, coefficients, components = fitted_map(wanted, mixture, single)
-        kernel = mixed_kernel(single, relevance)
-        regressed = np.tensordot(np.concatenate([mixture, kernel @ coefficients], axis=1), components, axes=1)
+        weights = mixed_kernel(single, relevance) @ coefficients
+        regressed = np.tensordot(np.concatenate([mixture, weights], axis=1), components, axes=1)
         range_of = flexibility_range if flexible else stiffness_range
-        return {
+        arrays = {
             "range": range_of(regressed[: samples.usual], wanted[: samples.usual]),
             "alone": range_of(regressed[samples.usual :], wanted[samples.usual :]),
             "relevance": relevance,
             "coefficients": coefficients,
             "components": components.astype(np.float32),
         }
+        if known is not None:
+            told = fitted_followers(model, known, exact["following"], exact["variance"], weights, rests)
+            arrays |= {f"followers.{name}": value for name, value in (told or {}).items()}
+        return arrays
 
     found = cache.get("stiffness", key, make)
     softest, stiffest = found["range"].tolist()
@@ -148,6 +179,11 @@ def with_stiffness_map(
     model = replace(model, cubature=cubature.softened(share))
     if model.interpolation != "bind":
         return model
+    if "followers.rows" in found:
+        names = [one.name for one in fields(Followers)]
+        followers = Followers(**{name: _wide(found[f"followers.{name}"]) for name in names})
+        model = replace(model, followers=followers)
+        model.notes["followers"] = {"count": model.follower_count, "share": float(found["followers.share"])}
     weights, fit = model.tet_rig.weights, model.tet_rig.frame_fit
     assert weights is not None
     carried = [weights.data, weights.indices, weights.indptr, model.tet_rig.corrections, model.vertex_mass]
@@ -231,29 +267,64 @@ class _Task:
     share: float | None
     """γ where the rest yields."""
     poses: np.ndarray
+    candidates: Candidates | None = None
+    """What may follow the modes, if anything may."""
+    likely: tuple[np.ndarray, np.ndarray] | None = None
+    """Loads and shapes by which to find out what is beside the modes."""
 
 
-def _stiffness_at(task: _Task, jobs: int, progress: Progress | None) -> np.ndarray:
-    """(t, r, r) K̃ at u = 0 of the task's poses (t, P), exact; or that of modes beside which the rest yields."""
+def _candidates(task: _Task, shapes: Shapes, jobs: int) -> Candidates | None:
+    """What may follow the modes, from what is beside them at some of the sample poses."""
+    likely = loads_seen(task.model, shapes.loads), lived_seen(task.model, shapes.lived)
+    chosen = task.poses[:SEEN]
+    # Not by how many workers there are, which would make another model.
+    parts = np.array_split(chosen, -(-len(chosen) // SEEN_TOGETHER))
+    tasks = [replace(task, poses=part, likely=likely) for part in parts]
+    return candidates(task.model, list(each(_some_beside, tasks, jobs)), shapes.partition, *likely)
+
+
+def _some_beside(task: _Task) -> np.ndarray:
+    assert task.likely is not None
+    yielding = YieldingStiffness(task.model, task.flesh, task.fabric, 0.0)
+    found = np.zeros((*task.model.vertices.shape, 0))
+    for p in task.poses:
+        found = most_of([found, principal_shapes(*yielding.expected(p, *task.likely)[1:])], task.model)
+    return found
+
+
+def _at_samples(task: _Task, jobs: int, progress: Progress | None) -> Arrays:
+    """At the task's poses (t, P): "stiffness" (t, r, r), K̃ at u = 0, exact, or that of modes beside which the rest
+    yields; with candidates also "following" (t, s, r) and "variance" (t, r, r)."""
     parts = np.array_split(task.poses, -(-len(task.poses) // TOGETHER))
-    found: list[np.ndarray] = []
-    for some in each(_some_stiffness, [replace(task, poses=part) for part in parts], jobs):
+    found: list[Arrays] = []
+    for some in each(_some_samples, [replace(task, poses=part) for part in parts], jobs):
         found.append(some)
         if progress is not None:
-            progress(sum(map(len, found)), len(task.poses))
-    return np.concatenate(found)
+            progress(sum(len(arrays["stiffness"]) for arrays in found), len(task.poses))
+    return {name: np.concatenate([arrays[name] for arrays in found]) for name in found[0]}
 
 
-def _some_stiffness(task: _Task) -> np.ndarray:
+def _some_samples(task: _Task) -> Arrays:
     if task.share is not None:
-        yielding = YieldingStiffness(task.model, task.flesh, task.fabric, task.share)
-        return np.stack([yielding.at(p) for p in task.poses])
+        yielding, known = YieldingStiffness(task.model, task.flesh, task.fabric, task.share), task.candidates
+        if known is None:
+            return {"stiffness": np.stack([yielding.at(p) for p in task.poses])}
+        parts = []
+        for p in task.poses:
+            stiffness, beside, variance = yielding.expected(p, known.loads, known.lived)
+            parts.append((stiffness, known.nearest @ beside.reshape(-1, beside.shape[2]), variance))
+        names = "stiffness", "following", "variance"
+        return {name: np.stack(part) for name, part in zip(names, zip(*parts, strict=True), strict=True)}
     found, pattern = [], None
     for p in task.poses:
         exact = mixed_elasticity(task.model, task.flesh, task.fabric, p, pattern=pattern)
         pattern = exact.pattern
         found.append(exact.rest_stiffness)
-    return np.stack(found)
+    return {"stiffness": np.stack(found)}
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float64) if array.dtype == np.float32 else array
 
 
 def stiffness_range(regressed: np.ndarray, exact: np.ndarray) -> np.ndarray:

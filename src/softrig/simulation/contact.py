@@ -6,9 +6,10 @@ with the depth it would have at the end of the coming step, and friction against
 follows f slowly: it is what has to be held, so that k need not be stiff for a body at rest to sink in less.
 
 Forces are explicit in time, so k has a bound: all touching points pressed at once must not move faster than ωh =
-`STIFFEST`. With k_s = κ m_s, m_s the mass point s stands for, ω² is the largest eigenvalue of κBBᵀ, B_s = √m_s J_s L⁻ᵀ;
-J_s takes modes to point s, LLᵀ = M̂. It is at most the largest sum of ‖B_s B_tᵀ‖ over touching t, which no rotation of
-the flesh changes: κ = (STIFFEST/h)² / max_s Σ_t ‖B_s B_tᵀ‖.
+`STIFFEST`. With k_s = κ m_s, m_s the mass point s stands for, ω² is the largest eigenvalue of κDBᵀ, B_s = √m_s J_s L⁻ᵀ;
+J_s takes modes to point s, LLᵀ = M̂, and D_s is the same with what follows the modes: it is where points are, and forces
+act on the modes. It is at most the largest sum of ‖D_s B_tᵀ‖ over touching t, which no rotation of
+the flesh changes: κ = (STIFFEST/h)² / max_s Σ_t ‖D_s B_tᵀ‖, or with B in place of D where that is more.
 """
 
 from __future__ import annotations
@@ -186,9 +187,14 @@ def _patch_masses(model: PoseSpaceModel, points: np.ndarray) -> np.ndarray:
 
 
 def _couplings(model: PoseSpaceModel, nodes: np.ndarray, weights: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """(s, s) the norms ‖B_s B_tᵀ‖ of the module's docstring, at the first pose."""
-    J = np.einsum("sa,sakr->skr", weights, model.shapes[0][nodes]) * np.sqrt(mass)[:, None, None]
+    """(s, s) the norms ‖D_s B_tᵀ‖ of the module's docstring, at the first pose; ‖B_s B_tᵀ‖ where it is larger."""
+    if not len(mass):
+        return np.zeros((0, 0))
     L = cholesky(model.mass_products[0, 0], lower=True)
-    B = solve_triangular(L, J.reshape(-1, J.shape[2]).T, lower=True).T
-    blocks = (B @ B.T).reshape(len(mass), 3, len(mass), 3).transpose(0, 2, 1, 3)
-    return np.linalg.norm(blocks, ord=2, axis=(2, 3)) if len(mass) else np.zeros((0, 0))
+    sides = []
+    for shapes in (model.shapes[0], model.drawn_shapes(model.poses.parameters[0])):
+        J = np.einsum("sa,sakr->skr", weights, shapes[nodes]) * np.sqrt(mass)[:, None, None]
+        sides.append(solve_triangular(L, J.reshape(-1, J.shape[2]).T, lower=True).T)
+    blocks = np.stack(sides) @ sides[0].T
+    norms = np.linalg.norm(blocks.reshape(2, len(mass), 3, len(mass), 3).transpose(0, 1, 3, 2, 4), ord=2, axis=(3, 4))
+    return np.asarray(norms.max(axis=0))

@@ -41,8 +41,8 @@ class FleshEnergy:
         stepper.q[:] = q
         try:
             stepper.place(stepper.carriers(pose))
-            u = stepper.vertex_displacements(self._vertices)
-            rest = stepper.tet_positions(self._vertices) - u
+            rest = stepper.tet_positions(self._vertices) - stepper.vertex_displacements(self._vertices)
+            u = stepper.vertex_displacements(self._vertices, followed=False)
         finally:
             stepper.q[:] = kept
         posed_gradients(self._tets, self._inverse, self._volume, rest, self._gradients, self._volumes)

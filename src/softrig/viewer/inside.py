@@ -283,7 +283,8 @@ def _surface_modes(model: PoseSpaceModel | ReducedBody, index: int) -> np.ndarra
         raise ModeCountError(f"there are modes 0 to {_mode_count(model) - 1}, not {index}")
     if isinstance(model, ReducedBody):
         return model.surface_modes[index].reshape(-1, 3)
-    own = model.shapes[0][:, :, index] * model.mode_scales(model.rig.parameters.rest)[index]
+    rest = model.rig.parameters.rest
+    own = model.drawn_shapes(rest)[:, :, index] * model.mode_scales(rest)[index]
     return np.einsum("sa,sak->sk", model.embedding_weights, own[model.embedding_nodes])
 
 

@@ -30,6 +30,10 @@ def model_mark(model: PoseSpaceModel) -> str:
     digest = hashlib.sha256(f"{model.law} {model.interpolation} {model.mode_count} {flexible}".encode())
     maps = [getattr(each, name) for each in (known, inertial) if each is not None
             for name in ("components", "coefficients", "samples")]  # fmt: skip
+    if model.followers is not None:
+        maps += [
+            getattr(model.followers, name) for name in ("rows", "steps", "mean", "left", "core", "right", "mixing")
+        ]
     for array in (model.vertices, model.tets, model.fixed, model.vertex_mass, model.mass_products, model.inertia,
                   cubature.tets, cubature.weights, cubature.young, cubature.stiffness_correction,
                   model.poses.parameters, model.embedding_weights, model.yielding,

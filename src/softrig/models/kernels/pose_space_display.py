@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from softrig.models.kernels.dense import FAST
+from softrig.models.kernels.following import Following, follow
 from softrig.models.kernels.pose_space_drive import Features, pose_weights
 from softrig.models.kernels.pose_space_rows import NEGLIGIBLE
 from softrig.models.kernels.pose_space_runs import mixed_quaternions, skin_run
@@ -30,8 +31,8 @@ class Motion(NamedTuple):
     starts: np.ndarray
     """As in `Rows`, and so the next three."""
     columns: np.ndarray
-    high: np.ndarray
-    coarse: np.ndarray
+    numbers: np.ndarray
+    units: np.ndarray
     sets: np.ndarray
     """(k, 2) int32: a set of regions, and how many of these vertices have it, in the order of their shapes."""
     slots: np.ndarray
@@ -46,6 +47,22 @@ class Motion(NamedTuple):
     """(4, d + BEYOND) float32 quaternions of any length."""
     moves: np.ndarray
     """Flat (d + 1, 4) float32 u, after a vertex that never moves."""
+
+
+class Followed(NamedTuple):
+    """Where what follows the modes is, in front of `Following`."""
+
+    weights: np.ndarray
+    """(k,) of the stiffness map's components, as in `Memory.mixing`."""
+    starts: np.ndarray
+    """As in `Rows` of the followers, and so the next three."""
+    columns: np.ndarray
+    numbers: np.ndarray
+    units: np.ndarray
+    scales: np.ndarray
+    """(s,) ones: what follows is scaled as it is."""
+    basis: np.ndarray
+    """(1,) one: at every pose there are the same."""
 
 
 class Skinning(NamedTuple):
@@ -89,7 +106,9 @@ class Embedding(NamedTuple):
 
 # Where each table begins among the arguments of `draw_skin`.
 _BONES = len(Motion._fields)
-_TREE = _BONES + len(BoneRuns._fields)
+_FOLLOWED = _BONES + len(BoneRuns._fields)
+_FOLLOWING = _FOLLOWED + len(Followed._fields)
+_TREE = _FOLLOWING + len(Following._fields)
 _FEATURES = _TREE + len(Tree._fields)
 _SKINNING = _FEATURES + len(Features._fields)
 _RUNS = _SKINNING + len(Skinning._fields)
@@ -99,13 +118,18 @@ _END = _EMBEDDING + len(Embedding._fields)
 
 @njit(cache=True, forceinline=True)
 def move_tets(*tables: Any) -> None:
-    """Write u of the tet vertices that carry the surface; `tables`: fields of `Motion` and of their `BoneRuns`."""
-    motion, bones = Motion(*tables[:_BONES]), BoneRuns(*tables[_BONES:_TREE])
-    local_moves(
+    """Write u of the tet vertices that carry the surface.
+
+    `tables`: fields of `Motion`, of their `BoneRuns`, of `Followed` and of `Following`.
+    """
+    motion, bones = Motion(*tables[:_BONES]), BoneRuns(*tables[_BONES:_FOLLOWED])
+    followed = Followed(*tables[_FOLLOWED:_FOLLOWING])
+    motion.local[:] = 0.0
+    add_local_moves(
         motion.starts,
         motion.columns,
-        motion.high,
-        motion.coarse,
+        motion.numbers,
+        motion.units,
         motion.q,
         motion.upsilon,
         motion.basis,
@@ -114,6 +138,21 @@ def move_tets(*tables: Any) -> None:
         motion.factors,
         motion.local,
     )
+    if followed.columns.shape[0] > 0:
+        follow(motion.q, motion.upsilon, followed.weights, *tables[_FOLLOWING:_TREE])
+        add_local_moves(
+            followed.starts,
+            followed.columns,
+            followed.numbers,
+            followed.units,
+            Following(*tables[_FOLLOWING:_TREE]).y,
+            followed.scales,
+            followed.basis,
+            motion.sets,
+            motion.slots,
+            motion.factors,
+            motion.local,
+        )
     mixed_quaternions(
         bones.runs,
         bones.starts,
@@ -128,11 +167,11 @@ def move_tets(*tables: Any) -> None:
 
 
 @njit(cache=True, forceinline=True, fastmath=FAST)
-def local_moves(
+def add_local_moves(
     starts: np.ndarray,
     columns: np.ndarray,
-    high: np.ndarray,
-    coarse: np.ndarray,
+    numbers: np.ndarray,
+    units: np.ndarray,
     q: np.ndarray,
     upsilon: np.ndarray,
     basis: np.ndarray,
@@ -141,7 +180,7 @@ def local_moves(
     factors: np.ndarray,
     local: np.ndarray,
 ) -> None:
-    """Write Rᵀu (3, d), metres: rows of shapes in the order in which they stand, times factors of their set.
+    """Add Rᵀu (3, d), metres: rows of shapes in the order in which they stand, times factors of their set.
 
     Sums run on in whole vectors, over entries of the next row times zeros.
     """
@@ -155,21 +194,27 @@ def local_moves(
         for b in range(first, last):
             for t in range(starts[own], starts[own + 1]):
                 column = columns[t]
-                factors[width] = basis[b] * coarse[b, column] * upsilon[column] * q[column]
+                factors[width] = basis[b] * units[b, column] * upsilon[column] * q[column]
                 width += 1
         factors[width : width + BEYOND] = 0.0
         stride, skipped = np.uint64(basis.shape[0] * length), np.uint64(first * length)
         whole = np.uint64((width + BEYOND - 1) // BEYOND) * np.uint64(BEYOND)
         for k in range(done, done + count):
             at = begin + skipped
-            one, two, three = high[at : at + whole], high[at + stride :][:whole], high[at + stride + stride :][:whole]
+            one, two, three = (
+                numbers[at : at + whole],
+                numbers[at + stride :][:whole],
+                numbers[at + stride + stride :][:whole],
+            )
             sx, sy, sz = np.float32(0.0), np.float32(0.0), np.float32(0.0)
             for t in range(whole):
                 f = factors[t]
                 sx += np.float32(one[t]) * f
                 sy += np.float32(two[t]) * f
                 sz += np.float32(three[t]) * f
-            x[slots[k]], y[slots[k]], z[slots[k]] = sx, sy, sz
+            x[slots[k]] += sx
+            y[slots[k]] += sy
+            z[slots[k]] += sz
             begin += stride + stride + stride
         done += count
 
@@ -205,7 +250,8 @@ def turn_moves(mixed: np.ndarray, local: np.ndarray, moves: np.ndarray) -> None:
 def draw_skin(p: np.ndarray, out: np.ndarray, *tables: Any) -> None:
     """Write the surface, flat (n̄, 3), at rig parameters p (P,), correctives applied, carried along by the tets.
 
-    `tables`: fields of `Motion`, its `BoneRuns`, `Tree`, `Features`, `Skinning`, its `BoneRuns` and `Embedding`.
+    `tables`: fields of `Motion`, its `BoneRuns`, `Followed`, `Following`, `Tree`, `Features`, `Skinning`, its
+    `BoneRuns` and `Embedding`.
     """
     move_tets(*tables[:_TREE])
     tree, features = Tree(*tables[_TREE:_FEATURES]), Features(*tables[_FEATURES:_SKINNING])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -163,7 +164,7 @@ def sums(model: PoseSpaceModel, runs: np.ndarray, together: np.ndarray) -> Sums:
         runs[lowest].repeat(np.diff(runs)).astype(np.int32),
         packed(np.array(terms), segments),
         packed(correction, segments).astype(np.float32),
-        packed(np.array([positive_part(matrix) for matrix in poses]), segments),
+        packed(np.array([positive_part(matrix) for matrix in poses]), segments).astype(np.float32),
         np.array([0, 0] if known is None else [known.own, known.own + len(known.touching)], np.int64),
         np.zeros(len(correction)) if known is None else known.sizes,
         known.firmest.copy() if known is not None and known.flexible else np.zeros(0),
@@ -206,46 +207,76 @@ def positive_part(matrix: np.ndarray) -> np.ndarray:
 
 def rows(model: PoseSpaceModel, runs: np.ndarray, regions: np.ndarray) -> Rows:
     """The shapes of the vertices, those that carry the surface first, of the same regions together."""
-    n, (fine, steps) = len(model.vertices), fixed_point(model.shapes)
+    units = fixed_point(model.shapes)
     masks, of_vertex = np.unique(regions, axis=0, return_inverse=True)
     of_vertex = of_vertex.ravel()
     columns = [run_columns(runs, mask) for mask in masks]
-    drawn = np.zeros(n, bool)
-    drawn[model.embedding_nodes[model.embedding_weights != 0.0]] = True
-    offsets, used = np.zeros(n, np.int64), 0
-    high, low = [np.zeros(0, np.int16)], [np.zeros(0, np.int8)]
-    for chosen in (drawn, ~drawn):
-        for own, part in enumerate(columns):
-            vertices = np.flatnonzero(chosen & (of_vertex == own))
-            values = model.shapes[:, vertices][..., part].transpose(1, 2, 0, 3)
-            numbers = np.rint(values / fine[:, part]).astype(np.int32)
-            coarse = np.floor(numbers / steps[:, part] + 0.5).astype(np.int32)
-            high.append(coarse.astype(np.int16).ravel())
-            low.append((numbers - steps[:, part] * coarse).astype(np.int8).ravel())
-            size = 3 * len(model.shapes) * len(part)
-            offsets[vertices] = used + size * np.arange(len(vertices))
-            used += size * len(vertices)
+    numbers = [np.zeros(0, np.int16)]
+    for vertices, part in _row_order(model, of_vertex, columns):
+        values = model.shapes[:, vertices][..., part].transpose(1, 2, 0, 3)
+        numbers.append(np.rint(values / units[:, part]).astype(np.int16).ravel())
     still = np.array([len(part) == 0 for part in columns])
     return Rows(
         np.cumsum([0, *(len(part) for part in columns)]).astype(np.int32),
         np.concatenate([np.zeros(0, np.int32), *columns]),
         np.where(still[of_vertex], -1, of_vertex).astype(np.int32),
-        offsets,
-        np.concatenate([*high, np.zeros(BEYOND, np.int16)]),
-        np.concatenate(low),
-        fine * steps,
-        fine,
+        _row_offsets(model, of_vertex, columns, len(model.shapes)),
+        np.concatenate([*numbers, np.zeros(BEYOND, np.int16)]),
+        units,
     )
 
 
-def fixed_point(shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Units (m_b, r) of the numbers that stand for shapes (m_b, n, 3, r), and how many of them `Rows.high` counts in.
+def follower_rows(model: PoseSpaceModel, known: Rows) -> Rows:
+    """The same of what follows the modes, for the sets of vertices `known`."""
+    followers = model.followers
+    values = np.zeros((len(model.vertices), 3, 0), np.int8) if followers is None else followers.rows
+    steps = np.zeros(0) if followers is None else followers.steps
+    reached = (values != 0).any(axis=1)
+    sets = range(len(known.starts) - 1)
+    columns = [np.flatnonzero(reached[known.of_vertex == own].any(axis=0)).astype(np.int32) for own in sets]
+    order = _row_order(model, known.of_vertex, columns)
+    numbers = [values[vertices][..., part].ravel() for vertices, part in order]
+    return Rows(
+        np.cumsum([0, *(len(part) for part in columns)]).astype(np.int32),
+        np.concatenate([np.zeros(0, np.int32), *columns]),
+        known.of_vertex,
+        _row_offsets(model, known.of_vertex, columns, 1),
+        np.concatenate([*numbers, np.zeros(BEYOND, np.int8)]),
+        steps[None],
+    )
 
-    Units are powers of two, so that numbers of 24 bits times units are exact in single precision.
-    """
+
+def _row_order(
+    model: PoseSpaceModel, of_vertex: np.ndarray, columns: list[np.ndarray]
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Vertices in the order in which rows of shapes stand, with the columns of their set."""
+    drawn = np.zeros(len(model.vertices), bool)
+    drawn[model.embedding_nodes[model.embedding_weights != 0.0]] = True
+    for chosen in (drawn, ~drawn):
+        for own, part in enumerate(columns):
+            yield np.flatnonzero(chosen & (of_vertex == own)), part
+
+
+def _row_offsets(model: PoseSpaceModel, of_vertex: np.ndarray, columns: list[np.ndarray], bases: int) -> np.ndarray:
+    """(n,) int32 where the rows of each vertex begin."""
+    offsets, used = np.zeros(len(model.vertices), np.int32), 0
+    for vertices, part in _row_order(model, of_vertex, columns):
+        size = 3 * bases * len(part)
+        offsets[vertices] = used + size * np.arange(len(vertices))
+        used += size * len(vertices)
+    return offsets
+
+
+def fixed_point(shapes: np.ndarray) -> np.ndarray:
+    """Units (m_b, r), powers of two, of the numbers of 16 bits that stand for shapes (m_b, n, 3, r)."""
     peaks = np.abs(shapes).max(axis=(1, 2), initial=0.0)
-    fine = np.exp2(np.ceil(np.log2(np.where(peaks > 0.0, peaks, 1.0) / (HIGHEST << 8))))
-    return fine, np.maximum(1, np.ceil(np.rint(peaks / fine) / HIGHEST)).astype(np.int32)
+    return np.asarray(np.exp2(np.ceil(np.log2(np.where(peaks > 0.0, peaks, 1.0) / HIGHEST))))
+
+
+def in_fixed_point(shapes: np.ndarray) -> np.ndarray:
+    """The nearest shapes (m_b, n, 3, r) that such numbers stand for: finer ones nobody sees, and they take room."""
+    units = fixed_point(shapes)[:, None, None]
+    return np.asarray(np.rint(shapes / units) * units)
 
 
 def bone_runs(
@@ -316,7 +347,7 @@ def carriers(model: PoseSpaceModel, observed: np.ndarray, cubature_vertices: np.
         model.interpolation == "bind",
         int(model.tet_rig.root_bone) if skin else 0,
         starts.astype(np.int32),
-        bones.astype(np.int32),
+        bones.astype(np.int16 if bones.max(initial=0) < 1 << 15 else np.int32),
         weights.astype(np.float64),
         np.ascontiguousarray(model.vertices, dtype=np.float64),
         np.ascontiguousarray(model.tet_rig.corrections.transpose(1, 0, 2), dtype=np.float64),

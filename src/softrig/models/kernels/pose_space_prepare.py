@@ -231,10 +231,8 @@ def prepare(
             rows.columns,
             rows.of_vertex,
             rows.offsets,
-            rows.high,
-            rows.low,
-            rows.coarse,
-            rows.fine,
+            rows.numbers,
+            rows.units,
             memory.basis,
             force,
         )

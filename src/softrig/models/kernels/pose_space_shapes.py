@@ -10,48 +10,44 @@ from softrig.models.kernels.pose_space_frames import mixed_quaternion
 
 
 @njit(cache=True)
-def local_displacements(
+def add_local_displacements(
     vertices: np.ndarray,
     starts: np.ndarray,
     columns: np.ndarray,
     of_vertex: np.ndarray,
     offsets: np.ndarray,
-    high: np.ndarray,
-    low: np.ndarray,
-    coarse: np.ndarray,
-    fine: np.ndarray,
+    numbers: np.ndarray,
+    units: np.ndarray,
     q: np.ndarray,
     upsilon: np.ndarray,
     basis: np.ndarray,
     factors: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write Rᵀu (k, 3) of tet vertices (k,), metres; `factors` (2, m_b · r) scratch."""
+    """Add Rᵀu to (k, 3) of tet vertices (k,), metres; `factors` (m_b · r,) scratch."""
     current, width = -1, 0
     for k in range(vertices.shape[0]):
         own = of_vertex[vertices[k]]
         if own < 0:
-            out[k, 0], out[k, 1], out[k, 2] = 0.0, 0.0, 0.0
             continue
         if own != current:
             current, width = own, 0
             for b in range(basis.shape[0]):
                 for t in range(starts[own], starts[own + 1]):
                     column = columns[t]
-                    x = basis[b] * upsilon[column] * q[column]
-                    factors[0, width], factors[1, width] = coarse[b, column] * x, fine[b, column] * x
+                    factors[width] = units[b, column] * basis[b] * upsilon[column] * q[column]
                     width += 1
         at = offsets[vertices[k]]
         for i in range(3):
-            out[k, i] = _row_product(high[at : at + width], low[at : at + width], factors)
+            out[k, i] += _row_product(numbers[at : at + width], factors)
             at += width
 
 
 @njit(cache=True, forceinline=True, fastmath=FAST)
-def _row_product(high: np.ndarray, low: np.ndarray, factors: np.ndarray) -> float:
-    total, one, two = 0.0, factors[0], factors[1]
-    for t in range(high.shape[0]):
-        total += high[t] * one[t] + low[t] * two[t]
+def _row_product(numbers: np.ndarray, factors: np.ndarray) -> float:
+    total = 0.0
+    for t in range(numbers.shape[0]):
+        total += numbers[t] * factors[t]
     return total
 
 
@@ -86,10 +82,8 @@ def add_point_loads(
     columns: np.ndarray,
     of_vertex: np.ndarray,
     offsets: np.ndarray,
-    high: np.ndarray,
-    low: np.ndarray,
-    coarse: np.ndarray,
-    fine: np.ndarray,
+    numbers: np.ndarray,
+    units: np.ndarray,
     basis: np.ndarray,
     force: np.ndarray,
 ) -> None:
@@ -107,7 +101,7 @@ def add_point_loads(
                 factor = basis[b] * local
                 for t in range(width):
                     column = columns[begin + t]
-                    force[column] += factor * (coarse[b, column] * high[at + t] + fine[b, column] * low[at + t])
+                    force[column] += factor * units[b, column] * numbers[at + t]
                 at += width
 
 
@@ -119,13 +113,13 @@ def within(
     columns: np.ndarray,
     of_vertex: np.ndarray,
     offsets: np.ndarray,
-    high: np.ndarray,
-    coarse: np.ndarray,
+    numbers: np.ndarray,
+    units: np.ndarray,
     q: np.ndarray,
     upsilon: np.ndarray,
     basis: np.ndarray,
 ) -> bool:
-    """Whether no tet vertex of (k,) moves by more than `limit`, metres, to the precision of what is drawn."""
+    """Whether no tet vertex of (k,) moves by more than `limit`, metres."""
     for k in range(vertices.shape[0]):
         own = of_vertex[vertices[k]]
         if own < 0:
@@ -137,7 +131,7 @@ def within(
             for b in range(basis.shape[0]):
                 for t in range(width):
                     column = columns[begin + t]
-                    move += basis[b] * coarse[b, column] * high[at + t] * upsilon[column] * q[column]
+                    move += basis[b] * units[b, column] * numbers[at + t] * upsilon[column] * q[column]
                 at += width
             square += move * move
         if not square <= limit * limit:

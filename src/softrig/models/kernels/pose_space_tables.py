@@ -84,7 +84,7 @@ class Sums(NamedTuple):
     stiffness: np.ndarray
     """(k, entries) float32: the matrices that are mixed into ΔK or, with a stiffness map, into K̃ or its inverse."""
     stiffness_positive: np.ndarray
-    """(m, entries) the positive semidefinite part of the ΔK of each pose."""
+    """(m, entries) float32: the positive semidefinite part of the ΔK of each pose."""
     springs: np.ndarray
     """(2,) which of `stiffness`, first and end, are springs of contacts; see `pose_space_linear`."""
     sizes: np.ndarray
@@ -157,7 +157,7 @@ class Chunks(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The shapes of every moving vertex in fixed point: coarse · high + fine · low; `high` alone is drawn."""
+    """Shapes of every moving vertex in fixed point: `units` times `numbers`."""
 
     starts: np.ndarray
     """(k + 1,) int32 columns of each set of regions."""
@@ -165,15 +165,11 @@ class Rows(NamedTuple):
     of_vertex: np.ndarray
     """(n,) int32 set of each vertex, −1: it does not move."""
     offsets: np.ndarray
-    """(n,) int64 into `high` and `low`: (3, m_b, columns)."""
-    high: np.ndarray
-    """int16."""
-    low: np.ndarray
-    """int8."""
-    coarse: np.ndarray
-    """(m_b, r) what one step of `high` is worth."""
-    fine: np.ndarray
-    """(m_b, r) the same of `low`: powers of two."""
+    """(n,) int32 into `numbers`: (3, m_b, columns)."""
+    numbers: np.ndarray
+    """int16, of what follows the modes int8."""
+    units: np.ndarray
+    """(m_b, r)."""
 
 
 class Memory(NamedTuple):
