@@ -31,14 +31,14 @@ def most_important(region_of_mode: np.ndarray, order: np.ndarray, count: int) ->
 
 def block_of_flexibilities(flexibilities: np.ndarray, mass: np.ndarray, keep: np.ndarray) -> np.ndarray:
     """(…, k, k) F = M̂⁻¹A M̂⁻¹ of the modes `keep` (k,), of F (…, r, r) and M̂ (r, r) of all."""
-    sides = np.linalg.solve(mass[keep[:, None], keep], mass[keep])
+    sides = _seen_by_kept(mass, keep)
     return np.asarray(sides @ flexibilities @ sides.T)
 
 
 def foretold_by_kept(flexibility: np.ndarray, mass: np.ndarray, keep: np.ndarray) -> np.ndarray:
     """(r, k) all modes, from the modes `keep` (k,): those left out yield beside these; F (r, r)."""
-    sides = np.linalg.solve(mass[keep[:, None], keep], mass[keep])
-    return np.asarray(np.linalg.solve(sides @ flexibility @ sides.T, sides @ flexibility).T)
+    fewer = block_of_flexibilities(flexibility, mass, keep)
+    return np.asarray(np.linalg.solve(fewer, _seen_by_kept(mass, keep) @ flexibility).T)
 
 
 def force_on_kept(flexibility: np.ndarray, mass: np.ndarray, keep: np.ndarray) -> np.ndarray:
@@ -64,3 +64,8 @@ def least_share(flexibility: np.ndarray, mass: np.ndarray, keep: np.ndarray) -> 
     held = np.linalg.inv(flexibility)[keep[:, None], keep]
     yielding = np.linalg.inv(block_of_flexibilities(flexibility, mass, keep))
     return min(1.0, float(eigh(yielding, held, eigvals_only=True)[0]))
+
+
+def _seen_by_kept(mass: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """(k, r) M̂_kk⁻¹M̂_k: what the modes `keep` (k,) see of a motion of all, by mass."""
+    return np.linalg.solve(mass[keep[:, None], keep], mass[keep])

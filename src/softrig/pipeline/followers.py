@@ -11,13 +11,14 @@ Then what is to be expected of it where its modes are seen to be x, M̂x = VᵀM
     W x,   W = ΣMV (VᵀMΣMV)⁻¹ M̂.
 
 W − V, seen from the vertices, is what follows; of a gorilla's unseen walk and jump 9.4 and 10.6 % are beside 100 modes,
-and 5.4 and 6.6 % beside W. (Were every force as likely as its energy is small, Σ = K⁻¹, W would be the shapes of least
-energy, `yielding_shapes`: 7.2 and 8.1 %. Forces on flesh are not like that.)
+and 5.2 and 6.6 % beside W of the loads, known exactly. (Were every force as likely as its energy is small, Σ = K⁻¹, W
+would be the shapes of least energy, `yielding_shapes`: 7.2 and 8.1 %. Forces on flesh are not like that.)
 
 It is not linear: flesh that turns on arcs is held otherwise than flesh that hardly moves. So W − V counts as much, φ,
-as brings it nearest to where the full body came to rest under violent loads (`pipeline.remainder`): 1 in a gorilla, 0.4
-in an arm of fat. The shapes Φ are the principal ones of W − V over the poses, local to the regions. At every sample
-pose of the stiffness map, Φy is made as near to (W − V) x as it can be, and y is regressed on what the map has learned.
+as brings it nearest to where the full body came to rest under violent loads (`pipeline.remainder`): 1 in a gorilla, 0.6
+in an arm, less than 0.1 in a letter X that bends by 90°. The shapes Φ are the principal ones of W − V over the poses,
+local to the regions. At every sample pose of the stiffness map, Φy is made as near to (W − V) x as it can be, and y is
+regressed on what the map has learned.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ TOGETHER = 4
 """For each mode, so many of these from several poses: large bodies would need gigabytes for all of them."""
 LEFT, RIGHT, MIXTURES = 1.0, 0.35, 40
 """Of Y's changes by the pose only so much is kept: directions of y and of x, for each mode, and matrices. All of it
-would take ten times the room, for 0.1 points."""
+would take six times the room, for 0.1 points."""
 RIDGE = 1e-2
 """Of the regression, of the largest variance of a component's weight. From 1e-6 to 0.03 it does not matter."""
 NOTHING = 1e-8
