@@ -44,7 +44,7 @@ class Pose:
         self.x = self.rest_shape()
         basis = self.w if len(model.shapes) > 1 else np.ones(1)
         self.U = np.einsum("nij,njr->nir", self.R, np.tensordot(basis, model.shapes, axes=1))
-        self.mass = np.einsum("i,j,ijab->ab", basis, basis, model.mass_products)
+        self.mass = np.einsum("i,j,ijab->ab", basis, basis, model.moved_mass)
         self.scales = 1.0 / np.sqrt(np.diag(self.mass))
 
     def turning(self, z):

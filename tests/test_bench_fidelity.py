@@ -180,7 +180,8 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
         assert told[title][-1] == 1.0, title
     assert list(sizes) == ["arm without 'bend'"]
     by_name = {row.what.split(": ")[1]: row for row in rows}
-    assert len(by_name) == 13
+    assert len(by_name) == 14
+    assert by_name["ours, maps that know the clip"].ours != by_name["ours"].ours
     assert by_name["ours"].ours != by_name["ours, nothing follows the modes"].ours
     other = by_name.pop("ours, frequency")
     assert other.ours == abs(by_name["ours"].also["frequency, % off"])

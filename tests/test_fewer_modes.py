@@ -9,7 +9,14 @@ import pytest
 from scipy.linalg import eigh
 
 from pose_models_for_tests import bar_model, mapped
-from softrig.models.fewer_modes import block_of_flexibilities, force_on_kept, least_share, most_important
+from softrig.models.fewer_modes import (
+    block_of_flexibilities,
+    carried_by_kept,
+    force_on_kept,
+    foretold_by_kept,
+    least_share,
+    most_important,
+)
 from softrig.pipeline.yielding import yielding_shapes, yielding_stiffness
 
 
@@ -41,6 +48,12 @@ def test_modes_left_out_yield_like_the_rest_of_the_body(body):
     accelerations = np.random.default_rng(5).normal(size=len(mass))
     force = force_on_kept(flexibility, own, keep) @ (shapes.T @ (mass * accelerations))
     np.testing.assert_allclose(force, fewer_shapes.T @ (mass * accelerations), rtol=1e-9)
+    # They go along as the rest does, and so does their mass.
+    foretold = foretold_by_kept(flexibility, own, keep)
+    np.testing.assert_allclose(shapes @ foretold, fewer_shapes, rtol=1e-8, atol=1e-9)
+    heavier = carried_by_kept(shapes.T @ (mass[:, None] * shapes), foretold, own, keep)
+    given = basis[:, keep].T @ (mass[:, None] * basis[:, keep])
+    np.testing.assert_allclose(given + heavier, fewer_shapes.T @ (mass[:, None] * fewer_shapes), rtol=1e-5)
     held = np.linalg.inv(flexibility)[np.ix_(keep, keep)]
     share = least_share(flexibility, own, keep)
     assert 0.0 < share < 1.0
@@ -53,7 +66,8 @@ def test_a_flexible_model_of_fewer_modes_is_softer_than_one_cut_out():
     model = mapped(bar_model(poses=2, regions=2, basis_poses=1), flexible=True)
     loads = model.load_count - len(model.poses)
     rng = np.random.default_rng(6)
-    model = replace(model, yielding=rng.normal(size=(model.mode_count, loads)))
+    beside = 0.1 * rng.normal(size=(4, model.mode_count))
+    model = replace(model, yielding=rng.normal(size=(model.mode_count, loads)), carried_mass=beside.T @ beside)
     fewer, p = model.with_modes(3), model.poses.parameters[0]
     keep = most_important(model.region_of_mode, model.modes_order, 3)
     cut = model.linear_part(p)[np.ix_(keep, keep)]
@@ -71,6 +85,10 @@ def test_a_flexible_model_of_fewer_modes_is_softer_than_one_cut_out():
     given = model.inertia[:, :, :loads].mean(axis=0)
     felt = force_on_kept(known.components[0], mass, keep) @ (given + model.yielding)
     np.testing.assert_allclose(given[keep] + fewer.yielding, felt, rtol=1e-5, atol=1e-5)
+    foretold = foretold_by_kept(known.components[0], mass, keep)
+    moved = foretold.T @ (mass + model.carried_mass) @ foretold
+    np.testing.assert_allclose(fewer.moved_mass[0, 0], moved, rtol=1e-5, atol=1e-6 * np.abs(moved).max())
+    assert (np.diag(fewer.carried_mass) > 0.0).all()
     # Springs of contacts are cut out: they are no flexibility.
     np.testing.assert_array_equal(fewer.cubature.stiffness_map.components[1], known.components[1][np.ix_(keep, keep)])
 

@@ -104,10 +104,22 @@ def test_fewer_modes_foretell_the_others_and_what_follows_these() -> None:
     push = np.linalg.solve(sides @ flexibility @ sides.T, np.array([0.3, -0.2]))
     np.testing.assert_allclose(foretold @ [0.3, -0.2], flexibility @ (sides.T @ push), rtol=1e-10)
     weights = np.array([1.0, 0.0, 0.4, 0.2])
-    np.testing.assert_allclose(fewer.followers.matrix(weights), model.followers.matrix(weights) @ foretold, rtol=1e-9)
-    still = ~fewer.shapes[0].any(axis=(1, 2))
+    still, p = ~fewer.shapes[0].any(axis=(1, 2)), model.poses.parameters[1]
     assert 0 < still.sum() < len(still)
-    stepper, p = Stepper(fewer), model.poses.parameters[1]
+    # All modes are drawn where these foretell them, with what follows all.
+    drawn, wanted = fewer.drawn_shapes(p), model.drawn_shapes(p) @ foretold
+    assert not drawn[still].any()
+    np.testing.assert_allclose(drawn[~still], wanted[~still], atol=0.01 * np.abs(wanted).max())
+    # Also those of fewer still, and without anything that followed before.
+    one, plain = fewer.with_modes(1), replace(model, followers=None).with_modes(2)
+    known = one.cubature.stiffness_map.components[0].shape
+    assert known == (1, 1)
+    np.testing.assert_allclose(one.drawn_shapes(p)[still], 0.0)
+    np.testing.assert_allclose(
+        plain.drawn_shapes(p)[~still], (model.shapes[0] @ foretold)[~still], atol=0.01 * np.abs(wanted).max()
+    )
+    assert plain.followers.matrix(weights).shape == (9, 2)
+    stepper = Stepper(fewer)
     stepper.place(stepper.carriers(p))
     stepper.q[:] = 0.02, -0.01
     u = fewer.displacement(p, stepper.q)

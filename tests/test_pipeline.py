@@ -71,7 +71,8 @@ def identities(built: Built) -> None:
         # At its own pose each basis has weight one, unit modes, and the tets are where the fit put them.
         assert np.allclose(model.pose_weights(p), np.eye(len(model.poses))[i], atol=1e-9)
         assert np.allclose(model.tet_rest(p), posing.positions[i], atol=1e-9)
-        assert np.allclose(model.mode_scales(p), 1.0, atol=1e-4)
+        carried = np.zeros(model.mode_count) if model.carried_mass is None else np.diag(model.carried_mass)
+        assert np.allclose(model.mode_scales(p), 1.0 / np.sqrt(1.0 + carried), atol=1e-4)
         for region in range(len(model.region_names)):
             own = model.shapes[i % len(model.shapes)][..., model.region_of_mode == region].reshape(
                 -1, (model.region_of_mode == region).sum()

@@ -23,12 +23,13 @@ from softrig.numerics.rotations import (
     rotation_vectors,
 )
 from softrig.pipeline.build import Built, build, build_parts
-from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, reduced_trajectory
+from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, learned_along, reduced_trajectory
 from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.inertia import clip_inertia_errors, load_vector
 from softrig.pipeline.pose_samples import (
     ALONE,
     BEYOND,
+    _exaggerated,
     clip_frames,
     control_points,
     map_samples,
@@ -38,6 +39,7 @@ from softrig.pipeline.pose_samples import (
 from softrig.pipeline.reduction import between_poses_errors
 from softrig.pipeline.stiffness import SOUND, STIFF, UNBOUNDED, flexibility_range, is_sound, stiffness_range
 from softrig.pipeline.yielding import YieldingStiffness
+from softrig.rig.clip import Clip
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
 
@@ -172,6 +174,42 @@ def test_bones_move_the_modes_at_rest_as_far_as_the_full_body(built: Built) -> N
     assert off["ours"] < 0.5 * off["loads on the modes alone"]
 
 
+def test_the_rest_that_goes_along_with_the_modes_has_its_mass(built: Built) -> None:
+    """So that modes swing as slowly as the full body does, to which those of the modes alone are too fast."""
+    model = built.model
+    yielding = YieldingStiffness(model, built.flesh, built.fabric, 0.0)
+    beside = [yielding.beside(p) for p in model.poses.parameters]
+    mass = [np.einsum("nia,nib,n->ab", one, one, model.vertex_mass) for one in beside]
+    np.testing.assert_allclose(model.carried_mass, np.mean(mass, axis=0), atol=1e-5)
+    stiffness = yielding.at(model.poses.parameters[0])
+    body = yielding._body
+    true = np.sqrt(eigh(body.rest_stiffness.toarray(), body.mass.toarray(), eigvals_only=True, subset_by_index=(0, 3)))
+    alone = model.mass_products[0, 0]
+    heavy, light = (np.sqrt(eigh(stiffness, own, eigvals_only=True)[:4]) for own in (alone + mass[0], alone))
+    assert (true < heavy * (1.0 + 1e-9)).all()
+    assert (heavy - true < 0.7 * (light - true)).all()
+    assert exact_forces(built).carried_mass is None
+
+
+def test_maps_that_know_a_clip_are_truer_along_it(built: Built, cache: Path) -> None:
+    times, poses = limb().clip("bend").resample(30.0)
+    elbow = slice(built.model.rig.parameters.quaternions[1], built.model.rig.parameters.quaternions[1] + 4)
+    sideways = quaternions_from_vectors(np.linspace(0.0, 1.0, len(poses))[:, None] * [0.0, 1.3, 0.0])
+    poses[:, elbow] = quaternion_product(sideways, poses[:, elbow])
+    clip = Clip.from_samples("far", built.model.rig.parameters, times, poses)
+    knowing = learned_along(built, clip, SMALL, cache)
+    np.testing.assert_array_equal(knowing.shapes, built.model.shapes)
+    assert [one.name for one in knowing.clips] == [*(one.name for one in built.model.clips), "far"]
+    yielding = YieldingStiffness(built.model, built.flesh, built.fabric, built.model.cubature.beyond)
+    off = np.zeros(2)
+    for p in poses[::7]:
+        exact = yielding.at(p)
+        for index, model in enumerate((knowing, built.model)):
+            shares = eigh(model.linear_part(p), exact, eigvals_only=True)
+            off[index] += np.sum(np.log(shares) ** 2)
+    assert off[0] < 0.8 * off[1]
+
+
 def test_the_inertia_map_is_exact_at_the_poses_and_truer_between_them(built: Built) -> None:
     model = built.model
     for i, p in enumerate(model.poses.parameters):
@@ -234,14 +272,20 @@ def test_it_is_the_flexibility_that_is_learned(built: Built) -> None:
 
 def test_mixed_poses_take_whole_joints(built: Built) -> None:
     frames = clip_frames(built.model)
-    mixed = mixed_poses(built.model, frames, 20, np.random.default_rng(0))
+    mixed = mixed_poses(built.model, frames, 60, np.random.default_rng(0))
     quaternions = built.model.rig.parameters.quaternions
     for start in quaternions:
         np.testing.assert_allclose(np.linalg.norm(mixed[:, start : start + 4], axis=1), 1.0)
-    # The even ones hold every joint as some frame has it, the odd ones go beyond.
+    # About half of them hold a joint as some frame has it, the others go beyond; other parameters on their own.
     turn = slice(quaternions[1], quaternions[1] + 4)
-    assert all(np.isclose(frames[:, turn], p[turn]).all(axis=1).any() for p in mixed[::2])
-    assert not all(np.isclose(frames[:, turn], p[turn]).all(axis=1).any() for p in mixed[1::2])
+    held = np.array([np.isclose(frames[:, turn], p[turn]).all(axis=1).any() for p in mixed])
+    farther = _exaggerated(built.model.rig.parameters, frames)
+    assert all(np.isclose(farther[:, turn], p[turn]).all(axis=1).any() for p in mixed[~held])
+    lift = built.model.rig.parameters.index("upper.translation.y")
+    lifted = np.array([not np.isclose(frames[:, lift], p[lift]).any() for p in mixed])
+    turned = np.abs(rotation_vectors(mixed[:, turn])).max(axis=1) > 0.1
+    assert 0.2 < held[turned].mean() < 0.8
+    assert (held & turned & lifted).any()
     most = np.abs(rotation_vectors(frames[:, turn])).max()
     assert np.abs(rotation_vectors(mixed[:, turn])).max() == pytest.approx(BEYOND * most, rel=0.2)
 
@@ -255,10 +299,11 @@ def test_control_points_are_taken_together() -> None:
     assert {"Spine.0.x", "Spine.0.y", "Spine.0.z"} < set(names)
     assert not any(name.startswith("Root") or "weight" in name for name in names)
     frames = rig.parameters.rest + np.random.default_rng(1).normal(size=(5, len(rig.parameters)))
-    mixed = mixed_poses(SimpleNamespace(rig=rig), frames, 12, np.random.default_rng(2))[::2]
+    mixed = mixed_poses(SimpleNamespace(rig=rig), frames, 12, np.random.default_rng(2))
     others = np.setdiff1d(np.arange(len(rig.parameters)), points)
+    farther = _exaggerated(rig.parameters, frames)
     for pose in mixed:
-        own = [frame for frame in frames if np.array_equal(pose[points], frame[points])]
+        own = [frame for frame in (*frames, *farther) if np.array_equal(pose[points], frame[points])]
         assert len(own) == 1
         assert not np.array_equal(pose[others], own[0][others])
 

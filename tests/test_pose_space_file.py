@@ -25,12 +25,17 @@ def rounded(model: PoseSpaceModel) -> PoseSpaceModel:
     return replace(model, shapes=model.shapes.astype(np.float32).astype(np.float64), yielding=yielding)
 
 
+def with_more_mass(model: PoseSpaceModel) -> PoseSpaceModel:
+    beside = np.random.default_rng(3).integers(-4, 5, size=(5, model.mode_count)) / 16.0
+    return replace(model, carried_mass=beside.T @ beside)
+
+
 MODELS = {
     "bind": lambda: bar_model(poses=2, regions=2),
     "world": lambda: bar_model(poses=2, interpolation="world"),
     "black box": lambda: bar_model(black_box=True),
     "maps": lambda: inertia_mapped(mapped(bar_model(poses=2, regions=2))),
-    "flexible": lambda: mapped(bar_model(poses=2, regions=2, basis_poses=1), flexible=True),
+    "flexible": lambda: with_more_mass(mapped(bar_model(poses=2, regions=2, basis_poses=1), flexible=True)),
 }
 
 
@@ -54,6 +59,8 @@ def test_models_come_back(kind: str, tmp_path: Path) -> None:
         assert np.array_equal(getattr(again.cubature, name), getattr(model.cubature, name)), name
     assert (again.inertia_map is None) == (model.inertia_map is None)
     assert (again.yielding is None) == (model.yielding is None)
+    assert (again.carried_mass is None) == (model.carried_mass is None)
+    assert np.array_equal(again.moved_mass, model.moved_mass)
     assert np.array_equal(again.inertia_at(p), model.inertia_at(p))
     assert np.array_equal(again.linear_part(p), model.linear_part(p))
 
@@ -68,6 +75,18 @@ def test_a_file_of_version_3_comes_back(tmp_path: Path) -> None:
     again, p = load_character_model(tmp_path / "old.softrig"), model.poses.parameters[-1]
     assert again.yielding is None
     assert np.array_equal(again.inertia_at(p), replace(model, yielding=None).inertia_at(p))
+
+
+def test_a_file_of_version_9_comes_back(tmp_path: Path) -> None:
+    """Its modes carry nothing along."""
+    model = rounded(MODELS["flexible"]())
+    save_model(model, tmp_path / "a.softrig")
+    tensors = load_file(tmp_path / "a.softrig")
+    del tensors["carried_mass"]
+    save_file(tensors, tmp_path / "old.softrig", METADATA | {"version": "9"})
+    again = load_character_model(tmp_path / "old.softrig")
+    assert again.carried_mass is None
+    assert np.array_equal(again.moved_mass, model.mass_products)
 
 
 def test_maps_of_version_4_know_joints_one_by_one(tmp_path: Path) -> None:

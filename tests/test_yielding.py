@@ -94,6 +94,21 @@ def test_frequencies_lie_between_the_true_ones_and_those_of_the_modes_alone(full
     assert (ours[0] - true[0]) < 0.5 * (alone[0] - true[0])
 
 
+def test_what_goes_along_has_mass(full):
+    """K⁺ with the mass of the yielding shapes is the body that can do these: its frequencies are nearer, from above."""
+    _, stiffness, mass = full
+    basis = np.linalg.solve(stiffness, mass @ random_basis(len(stiffness), 12))
+    heavy = mass @ basis
+    shapes = yielding_shapes(basis, heavy, np.linalg.solve(stiffness, heavy))
+    beside, reduced = shapes - basis, basis.T @ heavy
+    moved = reduced + beside.T @ mass @ beside
+    np.testing.assert_allclose(shapes.T @ mass @ shapes, moved, rtol=1e-6, atol=1e-9 * np.abs(moved).max())
+    true = eigh(stiffness, mass, eigvals_only=True)[:4]
+    ours, light = (eigh(of(basis, stiffness, mass), own, eigvals_only=True)[:4] for own in (moved, reduced))
+    assert (true < ours * (1 + 1e-9)).all()
+    assert (ours - true < 0.6 * (light - true)).all()
+
+
 def test_a_stiffness_is_raised_only_where_it_is_below():
     factor = np.random.default_rng(9).normal(size=(6, 6))
     other = factor @ factor.T

@@ -34,9 +34,11 @@ from softrig.pipeline.compare import (
     every_tet,
     exact_forces,
     full_trajectory,
+    learned_along,
     reduced_trajectory,
     unfollowed,
 )
+from softrig.pipeline.flesh import prepared_character
 from softrig.pipeline.motion import carrier_steps
 from softrig.pipeline.parallel import each, worker_count
 from softrig.pipeline.telling import Stage, as_one, untold
@@ -344,7 +346,12 @@ def case_rows(case: Case, cache: Path, *, converged: bool = True, stage: Stage =
     world = {"interpolation": "world", "between_poses": "pooled", "rehearsal": 0.0}
     pooled = _built(case, case.project.changed(basis=world), cache, stage, "Building in the world")
     paper = _built(case, paper_recipe(case.project), cache, stage, "Building the paper's recipe")
-    wanted = [
+    wanted = []
+    if case.unseen:
+        clip = prepared_character(case.character, case.project).clip(case.clip)
+        along = partial(learned_along, clip=clip, project=case.project, cache=case.stages(cache))
+        wanted.append(partial(truth.row, f"{case.what}: ours, maps that know the clip", ours, forces=along))
+    wanted += [
         partial(truth.row, f"{case.what}: ours, the whole body one region", whole, goal=case.goal),
         partial(truth.row, f"{case.what}: ours, nothing rehearsed", unrehearsed),
         partial(truth.row, f"{case.what}: one PCA basis in bind space, exact forces", unrehearsed, forces=exact_forces),

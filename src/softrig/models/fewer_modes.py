@@ -4,6 +4,9 @@ With A = VᵀM K⁻¹M V and M̂ = VᵀMV the modes are as stiff as M̂A⁻¹M̂
 is VᵀM K⁻¹M a, what accelerations a of the body move, from which the force on the modes is M̂A⁻¹ of that. Cut out of the
 model's own matrices instead, the modes would be held by those that are gone: a gorilla's chest beat by 50 of its 100
 modes rang 7 % too high and erred by 33 %, not 20.
+
+Those left out also go along with the others: with x of the modes kept all modes are E x (`foretold_by_kept`), whose
+mass is that of the motion, and which are drawn (`Followers.of_modes`).
 """
 
 from __future__ import annotations
@@ -54,6 +57,13 @@ def yielding_of_kept(
     given = inertia[:, :, : yielding.shape[1]].mean(axis=0)
     felt = force_on_kept(flexibility, mass, keep) @ (given + yielding)
     return np.asarray((felt - given[keep]).astype(np.float32).astype(np.float64))
+
+
+def carried_by_kept(moved: np.ndarray, foretold: np.ndarray, mass: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """(k, k) `PoseSpaceModel.carried_mass` of the modes `keep` (k,), by which all are `foretold` (r, k): M̂ (r, r) is
+    the `mass` of all by themselves, `moved` that with what they carry along."""
+    added = foretold.T @ moved @ foretold - mass[keep[:, None], keep]
+    return np.asarray((0.5 * (added + added.T)).astype(np.float32).astype(np.float64))
 
 
 def least_share(flexibility: np.ndarray, mass: np.ndarray, keep: np.ndarray) -> float:

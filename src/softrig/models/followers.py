@@ -12,7 +12,7 @@ drawn or asked where it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -85,10 +85,41 @@ class Followers:
         shares = self.mixing @ weights[len(weights) - self.mixing.shape[1] :]
         return np.asarray(self.mean + self.left @ np.tensordot(shares, self.core, axes=1) @ self.right)
 
-    def of_modes(self, foretold: np.ndarray, moved: np.ndarray) -> Followers:
-        """Those of fewer modes, by which all are `foretold` (r, k); only of vertices that these have `moved` (n,)."""
-        rows = np.where(moved[:, None, None], self.rows, np.int8(0))
-        return replace(self, rows=rows, mean=self.mean @ foretold, right=self.right @ foretold)
+    def of_modes(self, foretold: np.ndarray, keep: np.ndarray, shapes: np.ndarray, regions: np.ndarray) -> Followers:
+        """Those of the modes `keep` (k,) alone, by which all are `foretold` (r, k): what that makes of all modes, whose
+        shapes are (n, 3, r) and belong to `regions` (r,), follows, too. Only vertices that the modes kept move."""
+        beside = foretold.copy()
+        beside[keep, np.arange(len(keep))] -= 1.0
+        rows, steps = in_steps(shapes)
+        order = np.argsort(np.concatenate([self.regions, regions]), kind="stable")
+        still = ~np.any(shapes[..., keep] != 0.0, axis=(1, 2))
+        all_rows = np.concatenate([self.rows, rows], axis=2)[..., order]
+        all_rows[still] = 0
+        return Followers(
+            all_rows,
+            np.concatenate([self.steps, steps])[order],
+            np.concatenate([self.regions, regions])[order],
+            np.concatenate([self.mean @ foretold, beside])[order],
+            np.pad(self.left, ((0, len(steps)), (0, 0)))[order],
+            self.core,
+            self.right @ foretold,
+            self.mixing,
+        )
+
+    @classmethod
+    def none(cls, vertices: int, modes: int, learned: int) -> Followers:
+        """Nothing that follows, of so many vertices, modes and learned components of a stiffness map."""
+        nothing = np.zeros((0, modes))
+        return cls(
+            np.zeros((vertices, 3, 0), np.int8),
+            np.zeros(0),
+            np.zeros(0, np.int32),
+            nothing,
+            np.zeros((0, 1)),
+            np.zeros((1, 1, 1)),
+            np.zeros((1, modes)),
+            np.zeros((1, learned)),
+        )
 
 
 def in_steps(shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

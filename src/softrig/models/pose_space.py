@@ -5,7 +5,8 @@ displacement of tet vertex v at pose parameters p and modal coordinates q is
 
     u_v = R_v(p) Σ_i w_i(p) V_i[v] (Υ q),      Υ = diag(1/√M̂_kk),   M̂ = Σ_ij w_i w_j V_iᵀ M V_j     (Eqs. 14–16)
 
-with bind-space shapes V_i, pose weights w (Eq. 2) and vertex rotations R_v; the drawn surface is Φ̄(p) + A u. The
+with bind-space shapes V_i, pose weights w (Eq. 2) and vertex rotations R_v; where the rest of the body goes along with
+the modes, its mass is in M̂ (`moved_mass`), and what follows them is drawn, too (`models.followers`); the drawn surface is Φ̄(p) + A u. The
 methods here are the plain definitions, slow; `models.stepper` is their compiled counterpart.
 """
 
@@ -20,7 +21,13 @@ from scipy.sparse import csr_array
 
 from softrig.errors import InputError, ModeCountError, require_finite, require_indices
 from softrig.fem.laws import law_code
-from softrig.models.fewer_modes import foretold_by_kept, least_share, most_important, yielding_of_kept
+from softrig.models.fewer_modes import (
+    carried_by_kept,
+    foretold_by_kept,
+    least_share,
+    most_important,
+    yielding_of_kept,
+)
 from softrig.models.followers import Followers
 from softrig.models.inertia_map import InertiaMap
 from softrig.models.pose_space_checks import check_model, require_shapes
@@ -210,6 +217,9 @@ class PoseSpaceModel:
     yielding: np.ndarray | None = field(default=None, repr=False)
     """(r, 12 B) what to add to C at every pose, because bones also move the modes through the rest of the body, which
     yields to them (`pipeline.yielding`); exactly representable in float32. None: nothing."""
+    carried_mass: np.ndarray | None = field(default=None, repr=False)
+    """(r, r) what to add to V_iᵀ M V_j, because the rest of the body goes along with the modes (`pipeline.yielding`);
+    exactly representable in float32. None: nothing."""
     followers: Followers | None = field(default=None, repr=False)
     """What else of the body follows the modes. None: nothing does."""
 
@@ -378,10 +388,15 @@ class PoseSpaceModel:
         """(m_b,) weights of the bases: w, or one where there is one basis."""
         return self.pose_weights(p) if len(self.shapes) > 1 else np.ones(1)
 
+    @property
+    def moved_mass(self) -> np.ndarray:
+        """(m_b, m_b, r, r) `mass_products` with what the modes carry along: the mass of a motion."""
+        return self.mass_products if self.carried_mass is None else self.mass_products + self.carried_mass
+
     def mode_scales(self, p: np.ndarray) -> np.ndarray:
         """(r,) the diagonal of Υ (Eq. 15)."""
         w = self.basis_weights(p)
-        return 1.0 / np.sqrt(np.einsum("i,j,ijkk->k", w, w, self.mass_products))
+        return 1.0 / np.sqrt(np.einsum("i,j,ijkk->k", w, w, self.moved_mass))
 
     def displacement(self, p: np.ndarray, q: np.ndarray) -> np.ndarray:
         """(n, 3) u at parameters p (P,) and modal coordinates q (r,), metres."""
@@ -412,15 +427,17 @@ class PoseSpaceModel:
             )
         mass, cubature, followers = self.mass_products[0, 0], self.cubature, self.followers
         yielding = None if self.yielding is None else self.yielding[keep]
+        carried = None if self.carried_mass is None else self.carried_mass[keep[:, None], keep]
         if known is not None and known.flexible:
             springs = (known.springs(self.positive_weights(p)) for p in self.poses.parameters)
             held = [self.linear_part(p) - own for p, own in zip(self.poses.parameters, springs, strict=True)]
             cubature = cubature.softened(min(least_share(np.linalg.inv(k), mass, keep) for k in held))
             if self.yielding is not None:
                 yielding = yielding_of_kept(self.inertia, self.yielding, known.components[0], mass, keep)
-            if followers is not None:
-                moved = self.shapes[0][..., keep].any(axis=(1, 2))
-                followers = followers.of_modes(foretold_by_kept(known.components[0], mass, keep), moved)
+            foretold = foretold_by_kept(known.components[0], mass, keep)
+            carried = carried_by_kept(self.moved_mass[0, 0], foretold, mass, keep)
+            others = followers or Followers.none(len(self.vertices), r, known.coefficients.shape[1])
+            followers = others.of_modes(foretold, keep, self.shapes[0], self.region_of_mode)
         cubature = replace(
             cubature,
             stiffness_correction=_pairs(cubature.stiffness_correction, keep),
@@ -438,6 +455,7 @@ class PoseSpaceModel:
             cubature=cubature,
             inertia_map=inertial,
             yielding=yielding,
+            carried_mass=carried,
             followers=followers,
         )
 

@@ -45,6 +45,7 @@ def check_model(model: PoseSpaceModel) -> None:
             "mass_products": (basis, basis, r, r),
             "inertia": (m, r, model.load_count),
             "yielding": (r, model.load_count - m),
+            "carried_mass": (r, r),
             "wind": (m, r, 3 * model.frame_count),
             "gyro": (groups, 9, r, r),
             "modes_order": (r,),
@@ -65,6 +66,10 @@ def check_model(model: PoseSpaceModel) -> None:
         if model.tet_rig.kind != "skin":
             raise InputError("what the rest of the body adds is known of bones only")
         require_finite(model.yielding, "what the rest of the body adds to the inertia")
+    if model.carried_mass is not None:
+        require_finite(model.carried_mass, "the mass that the modes carry along")
+        if basis > 1 or np.linalg.eigvalsh(model.moved_mass[0, 0])[0] <= 0.0:
+            raise InputError("the mass that the modes carry along belongs to one basis, and leaves it a mass")
     if model.followers is not None:
         known = model.cubature.stiffness_map
         if known is None or not known.flexible:

@@ -40,7 +40,7 @@ _PLAIN = (
     "modes_order",
     "frequencies",
 )
-_OPTIONAL = ("colours", "yielding")
+_OPTIONAL = ("colours", "yielding", "carried_mass")
 _CUBATURE = ("tets", "weights", "young", "poisson", "stiffness_correction", "inertial_vertices")
 _TURNED = ("turners", "turned")
 _KERNEL = ("columns", "groups", "lengths", "samples", "relevance")
@@ -55,8 +55,8 @@ MOST_PAIRS = 1e3
 """Of a kernel's pairs against its single joints."""
 MOST_ENTRIES = 1 << 28
 """Vertices times modes times poses: a hundred times the largest sensible model; shapes are dense in memory."""
-_SINGLE = ("gyro", "shape_rows", "components", "turning", "turned", "yielding", "mean", "left", "core", "right",
-           "mixing")  # fmt: skip
+_SINGLE = ("gyro", "shape_rows", "components", "turning", "turned", "yielding", "carried_mass", "mean",
+           "left", "core", "right", "mixing")  # fmt: skip
 """Stored in single precision: shapes and the components of maps are so by nature, gyroscopic terms are small."""
 
 
@@ -124,6 +124,7 @@ def model_from_tensors(arrays: Mapping[str, np.ndarray], rig: Rig | None, versio
         fixed=arrays["fixed"].astype(bool),
         colours=_optional(arrays, "colours"),
         yielding=_optional(arrays, "yielding"),
+        carried_mass=_optional(arrays, "carried_mass"),
         shapes=_shapes(arrays, len(regions)),
         region_names=regions,
         cubature=Cubature(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -12,9 +13,13 @@ from softrig.dynamics import Rayleigh
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stepper import Stepper
 from softrig.pipeline.build import Built
+from softrig.pipeline.cache import StageCache
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.motion import carrier_steps
+from softrig.pipeline.reduction import reduce_forces
 from softrig.pipeline.unreduced import full_simulation
+from softrig.project import Project
+from softrig.rig.clip import Clip
 from softrig.simulation.damping import Damping
 
 Progress = Callable[[int, int], None]
@@ -102,7 +107,16 @@ def exact_forces(built: Built) -> PoseSpaceModel:
     model = every_tet(built)
     ones = np.ones_like(model.cubature.weights)
     exact = replace(model.cubature, weights=ones, stiffness_map=None, beyond=1.0)
-    return replace(model, cubature=exact, followers=None)
+    return replace(model, cubature=exact, followers=None, yielding=None, carried_mass=None)
+
+
+def learned_along(built: Built, clip: Clip, project: Project, cache: Path) -> PoseSpaceModel:
+    """The model of the same shapes whose maps of stiffness and inertia have learned from `clip`, too: without most of
+    what it costs that it moves between poses that the maps know. `cache`: the folder of the build's stages."""
+    character = replace(built.character, clips=(*built.character.clips, clip))
+    return reduce_forces(
+        character, built.flesh, built.posing, built.fabric, built.shapes, project, StageCache(cache), jobs=1
+    )
 
 
 def default_damping(built: Built) -> Rayleigh:

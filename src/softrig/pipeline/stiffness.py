@@ -34,7 +34,7 @@ from softrig.pipeline.posing import Posing
 from softrig.pipeline.relevance import DIRECTIONS, ITERATIONS, RANGES, fitted_relevance
 from softrig.pipeline.remainder import SHARES, measured_remainder
 from softrig.pipeline.shapes import Shapes
-from softrig.pipeline.yielding import YieldingStiffness, raised, yielding_inertia
+from softrig.pipeline.yielding import YieldingStiffness, added_by_the_rest, raised
 from softrig.project import Project
 
 CONTACT = 1.0
@@ -187,13 +187,14 @@ def with_stiffness_map(
     weights, fit = model.tet_rig.weights, model.tet_rig.frame_fit
     assert weights is not None
     carried = [weights.data, weights.indices, weights.indptr, model.tet_rig.corrections, model.vertex_mass]
-    loads_key = content_hash(key, *carried, SLIGHT, *([] if fit is None else [fit]))
-    added = cache.get(
-        "yielding",
-        loads_key,
-        lambda: {"inertia": yielding_inertia(model, YieldingStiffness(model, flesh, fabric, share))},
-    )
-    return replace(model, yielding=added["inertia"])
+    loads_key = content_hash(key, *carried, ["inertia and mass", SLIGHT], *([] if fit is None else [fit]))
+
+    def added() -> Arrays:
+        inertia, mass = added_by_the_rest(model, YieldingStiffness(model, flesh, fabric, share))
+        return {"inertia": inertia, "mass": mass}
+
+    rest = cache.get("yielding", loads_key, added)
+    return replace(model, yielding=rest["inertia"], carried_mass=rest["mass"])
 
 
 def steady_share(most: float, yielding: np.ndarray, given: np.ndarray, tets: np.ndarray) -> float:

@@ -190,7 +190,7 @@ def _couplings(model: PoseSpaceModel, nodes: np.ndarray, weights: np.ndarray, ma
     """(s, s) the norms ‖D_s B_tᵀ‖ of the module's docstring, at the first pose; ‖B_s B_tᵀ‖ where it is larger."""
     if not len(mass):
         return np.zeros((0, 0))
-    L = cholesky(model.mass_products[0, 0], lower=True)
+    L = cholesky(model.moved_mass[0, 0], lower=True)
     sides = []
     for shapes in (model.shapes[0], model.drawn_shapes(model.poses.parameters[0])):
         J = np.einsum("sa,sakr->skr", weights, shapes[nodes]) * np.sqrt(mass)[:, None, None]

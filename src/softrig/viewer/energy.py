@@ -65,7 +65,7 @@ class FleshEnergy:
     def _mass(self, weights: np.ndarray) -> np.ndarray:
         """(r, r) M̂ at pose weights (m,)."""
         basis = weights if len(self._model.shapes) > 1 else np.ones(1)
-        return np.einsum("i,j,ijkl->kl", basis, basis, self._model.mass_products, optimize=True)
+        return np.einsum("i,j,ijkl->kl", basis, basis, self._model.moved_mass, optimize=True)
 
 
 def _linear_energy(

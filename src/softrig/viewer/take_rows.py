@@ -36,7 +36,7 @@ def model_mark(model: PoseSpaceModel) -> str:
         ]
     for array in (model.vertices, model.tets, model.fixed, model.vertex_mass, model.mass_products, model.inertia,
                   cubature.tets, cubature.weights, cubature.young, cubature.stiffness_correction,
-                  model.poses.parameters, model.embedding_weights, model.yielding,
+                  model.poses.parameters, model.embedding_weights, model.yielding, model.carried_mass,
                   model.tet_rig.frame_fit, *maps):  # fmt: skip
         if array is not None:
             digest.update(np.ascontiguousarray(array).tobytes())

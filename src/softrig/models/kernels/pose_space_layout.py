@@ -143,7 +143,7 @@ def widest(table: Projection) -> int:
 
 def sums(model: PoseSpaceModel, runs: np.ndarray, together: np.ndarray) -> Sums:
     """The matrices of the model; `together` (g, g): runs that share a chunk."""
-    products, basis = model.mass_products, len(model.shapes)
+    products, basis = model.moved_mass, len(model.shapes)
     poses, correction, known = (
         model.cubature.stiffness_correction,
         model.cubature.linear_parts,
