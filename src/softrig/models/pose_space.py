@@ -6,8 +6,8 @@ displacement of tet vertex v at pose parameters p and modal coordinates q is
     u_v = R_v(p) Σ_i w_i(p) V_i[v] (Υ q),      Υ = diag(1/√M̂_kk),   M̂ = Σ_ij w_i w_j V_iᵀ M V_j     (Eqs. 14–16)
 
 with bind-space shapes V_i, pose weights w (Eq. 2) and vertex rotations R_v; where the rest of the body goes along with
-the modes, its mass is in M̂ (`moved_mass`), and what follows them is drawn, too (`models.followers`); the drawn surface is Φ̄(p) + A u. The
-methods here are the plain definitions, slow; `models.stepper` is their compiled counterpart.
+the modes, its mass is in M̂ (`moved_mass`), and what follows them is drawn, too (`models.followers`). The drawn surface
+is Φ̄(p) + A u. The methods here are the plain definitions, slow; `models.stepper` is their compiled counterpart.
 """
 
 from __future__ import annotations
