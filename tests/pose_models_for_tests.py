@@ -342,6 +342,12 @@ def followed(model: PoseSpaceModel, seed: int = 3) -> PoseSpaceModel:
     return replace(model, followers=Followers(*in_steps(fields), regions, **parts))
 
 
+def with_more_mass(model: PoseSpaceModel) -> PoseSpaceModel:
+    """The model, of one basis, with a rest that goes along with its modes."""
+    beside = np.random.default_rng(3).integers(-4, 5, size=(5, model.mode_count)) / 16.0
+    return replace(model, carried_mass=beside.T @ beside)
+
+
 def inertia_mapped(model, seed=0):
     """The model with an inertia map of random components over its features, and a rest that yields at random."""
     rng = np.random.default_rng(seed)

@@ -10,13 +10,16 @@ from scipy.linalg import eigh
 
 from pose_models_for_tests import bar_model, mapped
 from softrig.models.fewer_modes import (
+    DRIVEN,
     block_of_flexibilities,
     carried_by_kept,
     force_on_kept,
     foretold_by_kept,
     least_share,
+    likely_motion,
     most_important,
 )
+from softrig.models.stepper import Stepper
 from softrig.pipeline.yielding import yielding_shapes, yielding_stiffness
 
 
@@ -60,6 +63,40 @@ def test_modes_left_out_yield_like_the_rest_of_the_body(body):
     left = eigh(np.linalg.inv(fewer) - share * held, held, eigvals_only=True)
     np.testing.assert_allclose(left[0], 0.0, atol=1e-9)
     assert least_share(np.diag([2.0, 3.0]), np.eye(2), np.array([1])) == pytest.approx(1.0)
+
+
+def test_what_is_likely_of_the_others_answers_the_loads(body):
+    """Driven by the loads alone all modes are where these move them; by energy alone where the others yield."""
+    stiffness, mass, basis = body
+    keep = np.array([0, 3, 4, 6, 7])
+    own, flexibility, shapes = yielding(stiffness, mass, basis)
+    loads = shapes.T @ (mass[:, None] * np.random.default_rng(8).normal(size=(len(mass), 3)))
+    answers = flexibility @ loads @ np.array([0.3, -1.0, 0.5])
+    seen = np.linalg.solve(own[np.ix_(keep, keep)], own[keep] @ answers)
+    errors = [
+        np.linalg.norm(foretold_by_kept(covariance, own, keep) @ seen - answers) / np.linalg.norm(answers)
+        for covariance in (flexibility, likely_motion(flexibility, loads), likely_motion(flexibility, 1e-9 * loads))
+    ]
+    assert errors[1] < 0.9 * errors[0]
+    assert errors[2] == pytest.approx(errors[1], rel=1e-6), "how large accelerations are does not matter"
+    np.testing.assert_allclose(likely_motion(flexibility, 0.0 * loads), flexibility)
+    by_loads = likely_motion(flexibility, loads) - (1.0 - 1e-9) * flexibility
+    np.testing.assert_allclose(foretold_by_kept(by_loads, own, keep) @ seen, answers, rtol=1e-4, atol=1e-6)
+    assert np.trace(by_loads) == pytest.approx(DRIVEN * np.trace(flexibility), rel=1e-6)
+
+
+def test_modes_in_the_world_feel_what_those_left_out_felt():
+    """Without bones whose loads are known apart all of C is brought over."""
+    model = mapped(bar_model(poses=2, interpolation="world", basis_poses=1), flexible=True)
+    assert model.yielding is None
+    fewer, keep = model.with_modes(3), most_important(model.region_of_mode, model.modes_order, 3)
+    brought = force_on_kept(model.cubature.stiffness_map.components[0], model.mass_products[0, 0], keep)
+    np.testing.assert_allclose(fewer.inertia, brought @ model.inertia, rtol=1e-12)
+    stepper, p = Stepper(fewer), model.poses.parameters[1]
+    stepper.place(stepper.carriers(p))
+    stepper.q[:] = 0.02, -0.01, 0.015
+    u = fewer.displacement(p, stepper.q)
+    np.testing.assert_allclose(stepper.vertex_displacements(), u, atol=2e-4 * np.abs(u).max())
 
 
 def test_a_flexible_model_of_fewer_modes_is_softer_than_one_cut_out():

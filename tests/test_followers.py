@@ -11,13 +11,13 @@ import pytest
 
 from bodies_for_tests import beam
 from characters_for_tests import SMALL, limb
-from pose_models_for_tests import bar_model, followed, pose
+from pose_models_for_tests import bar_model, followed, pose, with_more_mass
 from softrig.bases.compliance import acceleration_forces
 from softrig.bases.modes import linear_modes
 from softrig.dynamics import Rayleigh
 from softrig.errors import InputError, ModelFileError
 from softrig.fidelity import trajectory_error
-from softrig.models.fewer_modes import foretold_by_kept
+from softrig.models.fewer_modes import foretold_by_kept, likely_motion
 from softrig.models.file import load_character_model, save_model
 from softrig.models.followers import Followers, in_steps
 from softrig.models.pose_space import PoseSpaceModel
@@ -98,6 +98,7 @@ def test_fewer_modes_foretell_the_others_and_what_follows_these() -> None:
     keep = np.array([k for k in range(9) if any(np.array_equal(model.shapes[0, ..., k], own) for own in kept)])
     mass, flexibility = model.mass_products[0, 0], model.cubature.stiffness_map.components[0]
     foretold = foretold_by_kept(flexibility, mass, keep)
+    likely = foretold_by_kept(likely_motion(flexibility, model._bone_inertia()), mass, keep)
     # Of the others what their flexibility makes of a force on these, such that these look as they are.
     sides = np.linalg.solve(mass[np.ix_(keep, keep)], mass[keep])
     np.testing.assert_allclose(sides @ foretold, np.eye(2), atol=1e-10)
@@ -107,16 +108,24 @@ def test_fewer_modes_foretell_the_others_and_what_follows_these() -> None:
     still, p = ~fewer.shapes[0].any(axis=(1, 2)), model.poses.parameters[1]
     assert 0 < still.sum() < len(still)
     # All modes are drawn where these foretell them, with what follows all.
-    drawn, wanted = fewer.drawn_shapes(p), model.drawn_shapes(p) @ foretold
+    drawn, wanted = fewer.drawn_shapes(p), model.drawn_shapes(p) @ likely
     assert not drawn[still].any()
     np.testing.assert_allclose(drawn[~still], wanted[~still], atol=0.01 * np.abs(wanted).max())
     # Also those of fewer still, and without anything that followed before.
     one, plain = fewer.with_modes(1), replace(model, followers=None).with_modes(2)
-    known = one.cubature.stiffness_map.components[0].shape
-    assert known == (1, 1)
-    np.testing.assert_allclose(one.drawn_shapes(p)[still], 0.0)
+    last = int(np.flatnonzero([np.array_equal(one.shapes[0, ..., 0], own) for own in kept])[0])
+    share = foretold_by_kept(
+        likely_motion(fewer.cubature.stiffness_map.components[0], fewer._bone_inertia()),
+        fewer.mass_products[0, 0],
+        np.array([last]),
+    )
+    reached = one.shapes[0].any(axis=(1, 2))
     np.testing.assert_allclose(
-        plain.drawn_shapes(p)[~still], (model.shapes[0] @ foretold)[~still], atol=0.01 * np.abs(wanted).max()
+        one.drawn_shapes(p)[reached], (drawn @ share)[reached], atol=0.01 * np.abs(drawn @ share).max()
+    )
+    assert not one.drawn_shapes(p)[~reached].any()
+    np.testing.assert_allclose(
+        plain.drawn_shapes(p)[~still], (model.shapes[0] @ likely)[~still], atol=0.01 * np.abs(wanted).max()
     )
     assert plain.followers.matrix(weights).shape == (9, 2)
     stepper = Stepper(fewer)
@@ -336,12 +345,15 @@ def test_a_hand_on_a_point_and_colliders_know_what_follows() -> None:
     alone = ContactPoints(replace(model, followers=None), 180.0, Rayleigh())
     assert (points._couplings >= alone._couplings * (1.0 - 1e-12)).all()
     assert points._couplings.sum() > 1.05 * alone._couplings.sum()
+    # What goes along with the modes makes them harder to move.
+    heavier = ContactPoints(with_more_mass(replace(model, followers=None)), 180.0, Rayleigh())
+    assert heavier._couplings.sum() < 0.98 * alone._couplings.sum()
 
 
 def test_a_recording_knows_what_follows() -> None:
     model = followed(bar_model(poses=4, modes=9, basis_poses=1))
     other = replace(model, followers=replace(model.followers, mean=1.1 * model.followers.mean))
-    assert len({model_mark(own) for own in (model, other, replace(model, followers=None))}) == 3
+    assert len({model_mark(own) for own in (model, other, replace(model, followers=None), with_more_mass(model))}) == 4
 
 
 def test_what_follows_counts_as_much_as_bodies_at_rest_say(built: Built) -> None:

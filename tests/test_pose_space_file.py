@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from pose_models_for_tests import bar_model, inertia_mapped, mapped
-from softrig.errors import ModelFileError
+from pose_models_for_tests import bar_model, inertia_mapped, mapped, with_more_mass
+from softrig.errors import InputError, ModelFileError
 from softrig.models.file import load_character_model, load_model, load_reduced_body, model_kind, save_model
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.rig.deformers import CallableRig
@@ -23,11 +23,6 @@ def rounded(model: PoseSpaceModel) -> PoseSpaceModel:
     """As a build leaves it: shapes exactly representable in single precision."""
     yielding = None if model.yielding is None else model.yielding.astype(np.float32).astype(np.float64)
     return replace(model, shapes=model.shapes.astype(np.float32).astype(np.float64), yielding=yielding)
-
-
-def with_more_mass(model: PoseSpaceModel) -> PoseSpaceModel:
-    beside = np.random.default_rng(3).integers(-4, 5, size=(5, model.mode_count)) / 16.0
-    return replace(model, carried_mass=beside.T @ beside)
 
 
 MODELS = {
@@ -223,6 +218,26 @@ def test_kinds_are_not_mixed_up(tmp_path: Path) -> None:
     save_model(rounded(bar_model()), tmp_path / "a.softrig")
     with pytest.raises(ModelFileError, match="not a reduced-body"):
         load_reduced_body(tmp_path / "a.softrig")
+
+
+def test_a_mass_that_is_none_is_named(tmp_path: Path) -> None:
+    path, model = tmp_path / "a.softrig", rounded(MODELS["flexible"]())
+    save_model(model, path)
+    tensors = load_file(path)
+    mass = tensors["carried_mass"]
+    skew = mass.copy()
+    skew[0, 1] += 5.0
+    for changed, told in (
+        (skew, "carried_mass is not symmetric"),
+        (-50.0 * mass, "carried_mass are not positive definite"),
+        (mass[:-1, :-1].copy(), "carried_mass must have the shape"),
+        (mass * np.float32(np.nan), "NaN"),
+    ):
+        save_file(tensors | {"carried_mass": changed}, path, METADATA | {"version": "10"})
+        with pytest.raises(ModelFileError, match=told):
+            load_character_model(path)
+    with pytest.raises(InputError, match="one basis, not to 2"):
+        replace(bar_model(poses=2, regions=2), carried_mass=np.eye(bar_model(poses=2, regions=2).mode_count))
 
 
 def test_damage_is_named(tmp_path: Path) -> None:

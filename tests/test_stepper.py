@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from pose_models_for_tests import bar_model, inertia_mapped, mapped, pose
+from pose_models_for_tests import bar_model, inertia_mapped, mapped, pose, with_more_mass
 from reference_step_for_tests import Pose, Settings, clamped_tet, elasticity, external_force, reference_step
 from softrig.dynamics import Rayleigh
 from softrig.errors import InputError, ModeCountError
@@ -47,6 +47,7 @@ def test_compiled_step_equals_plain_numpy(kind, law, method, iterations):
     model = lively(bar_model(law=law, **KINDS[kind]))
     model = mapped(model, flexible=maps == "flexible") if maps in ("mapped", "both mapped", "flexible") else model
     model = inertia_mapped(model) if maps in ("inertia mapped", "both mapped") else model
+    model = with_more_mass(model) if maps == "flexible" else model
     wind, loaded = np.array([30.0, -20.0, 50.0]), np.array([5, 40, 40, 70])
     forces = np.random.default_rng(3).normal(size=(4, 3))
     sag_free = method == "newmark"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
+from pose_models_for_tests import bar_model, followed, with_more_mass
 from softrig.errors import InputError
 from softrig.models.file import load_character_model, save_model
 from softrig.pipeline.baking import model_simulation
@@ -225,6 +226,17 @@ def test_energy_is_what_a_swing_without_damping_keeps(correction):
             sums.append(energy["kinetic"] + energy["elastic"])
         assert np.ptp(kinetic) > 0.3 * np.max(kinetic)
         assert np.ptp(sums) < 0.01 * np.mean(sums)
+
+
+def test_what_goes_along_with_the_modes_has_kinetic_energy():
+    model = with_more_mass(followed(bar_model(poses=2, modes=6, basis_poses=1)))
+    subject = SoftCharacter(model)
+    stepper, pose = subject.simulation.stepper, subject.pose
+    stepper.v[:] = np.linspace(-0.3, 0.4, 6)
+    energy = FleshEnergy(model)(stepper, pose, np.zeros(6), model.pose_weights(pose))
+    x = model.mode_scales(pose) * stepper.v
+    wanted = 0.5 * float(x @ (model.mass_products[0, 0] + model.carried_mass) @ x)
+    assert energy["kinetic"] == pytest.approx(wanted, rel=1e-12)
 
 
 def test_a_body_at_rest_holds_no_energy():

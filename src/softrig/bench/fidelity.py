@@ -214,7 +214,7 @@ class Truth:
         return Row(what, "%", 100.0 * error, also=_known(also), note=note)
 
     def row(self, what: str, built: Built, *, forces: Forces | None = None, goal: float | None = None) -> Row:
-        """A model beside the truth; `forces`: as `every_tet`, `exact_forces` or `unfollowed` make it."""
+        """A model beside the truth; `forces`: as those of `pipeline.compare` make it."""
         model = forces(built) if forces else built.model
         moved = reduced_trajectory(model, self.poses, FPS, damping=self.damping)
         report = compare(moved, self.motion, model.vertex_mass, RATE, stop=self.stop, rest=self.rest, tets=model.tets)

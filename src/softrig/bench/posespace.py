@@ -118,7 +118,7 @@ def machine_bound(built: Built) -> float:
     flops = float(np.sum(9 * columns**2) + model.mode_count**3 / 3.0)  # half of 2·9·c², symmetric; Cholesky
     table = float(sum(12 * c for c in columns)) * len(model.shapes) * 4.0  # shapes are single precision
     inertia = inertia_projection(model, region_runs(model.region_of_mode)).entries
-    table += 8.0 * 0.5 * (model.mass_products != 0.0).sum() / 2.0 + inertia.nbytes
+    table += 8.0 * 0.5 * (model.moved_mass != 0.0).sum() / 2.0 + inertia.nbytes
     return flops / gemm_rate() + table / bandwidth()
 
 

@@ -23,8 +23,10 @@ from softrig.errors import InputError, ModeCountError, require_finite, require_i
 from softrig.fem.laws import law_code
 from softrig.models.fewer_modes import (
     carried_by_kept,
+    force_on_kept,
     foretold_by_kept,
     least_share,
+    likely_motion,
     most_important,
     yielding_of_kept,
 )
@@ -409,6 +411,11 @@ class PoseSpaceModel:
             return shapes
         return np.asarray(shapes + self.followers.shapes @ self.followers.matrix(self.linear_weights(p)))
 
+    def _bone_inertia(self) -> np.ndarray:
+        """(r, l) C for the bones, or what stands for them, with what the rest adds: the mean over the poses."""
+        mean = self.inertia[:, :, : self.load_count - len(self.poses)].mean(axis=0)
+        return np.asarray(mean if self.yielding is None else mean + self.yielding)
+
     def with_modes(self, count: int) -> PoseSpaceModel:
         """The same character with `count` modes: the most important of each region, in proportion to what it has."""
         r = self.mode_count
@@ -426,18 +433,21 @@ class PoseSpaceModel:
                 turned=np.ascontiguousarray(inertial.turned[:, keep]),
             )
         mass, cubature, followers = self.mass_products[0, 0], self.cubature, self.followers
-        yielding = None if self.yielding is None else self.yielding[keep]
+        yielding, inertia = None if self.yielding is None else self.yielding[keep], self.inertia[:, keep]
         carried = None if self.carried_mass is None else self.carried_mass[keep[:, None], keep]
         if known is not None and known.flexible:
             springs = (known.springs(self.positive_weights(p)) for p in self.poses.parameters)
             held = [self.linear_part(p) - own for p, own in zip(self.poses.parameters, springs, strict=True)]
             cubature = cubature.softened(min(least_share(np.linalg.inv(k), mass, keep) for k in held))
             if self.yielding is not None:
-                yielding = yielding_of_kept(self.inertia, self.yielding, known.components[0], mass, keep)
+                yielding = yielding_of_kept(self._bone_inertia(), self.inertia, known.components[0], mass, keep)
+            else:
+                inertia = force_on_kept(known.components[0], mass, keep) @ self.inertia
             foretold = foretold_by_kept(known.components[0], mass, keep)
             carried = carried_by_kept(self.moved_mass[0, 0], foretold, mass, keep)
+            likely = foretold_by_kept(likely_motion(known.components[0], self._bone_inertia()), mass, keep)
             others = followers or Followers.none(len(self.vertices), r, known.coefficients.shape[1])
-            followers = others.of_modes(foretold, keep, self.shapes[0], self.region_of_mode)
+            followers = others.of_modes(likely, keep, self.shapes[0], self.region_of_mode)
         cubature = replace(
             cubature,
             stiffness_correction=_pairs(cubature.stiffness_correction, keep),
@@ -448,7 +458,7 @@ class PoseSpaceModel:
             shapes=np.ascontiguousarray(self.shapes[..., keep]),
             region_of_mode=self.region_of_mode[keep],
             mass_products=_pairs(self.mass_products, keep),
-            inertia=np.ascontiguousarray(self.inertia[:, keep]),
+            inertia=np.ascontiguousarray(inertia),
             wind=np.ascontiguousarray(self.wind[:, keep]),
             gyro=_pairs(self.gyro, keep),
             modes_order=self.modes_order[keep],

@@ -67,9 +67,14 @@ def check_model(model: PoseSpaceModel) -> None:
             raise InputError("what the rest of the body adds is known of bones only")
         require_finite(model.yielding, "what the rest of the body adds to the inertia")
     if model.carried_mass is not None:
-        require_finite(model.carried_mass, "the mass that the modes carry along")
-        if basis > 1 or np.linalg.eigvalsh(model.moved_mass[0, 0])[0] <= 0.0:
-            raise InputError("the mass that the modes carry along belongs to one basis, and leaves it a mass")
+        require_finite(model.mass_products, "mass_products")
+        require_finite(model.carried_mass, "carried_mass")
+        if basis > 1:
+            raise InputError(f"carried_mass belongs to one basis, not to {basis}")
+        if not np.allclose(model.carried_mass, model.carried_mass.T, rtol=1e-6, atol=0.0):
+            raise InputError("carried_mass is not symmetric")
+        if np.linalg.eigvalsh(model.moved_mass[0, 0])[0] <= 0.0:
+            raise InputError("mass_products with carried_mass are not positive definite")
     if model.followers is not None:
         known = model.cubature.stiffness_map
         if known is None or not known.flexible:

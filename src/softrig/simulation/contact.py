@@ -7,9 +7,11 @@ follows f slowly: it is what has to be held, so that k need not be stiff for a b
 
 Forces are explicit in time, so k has a bound: all touching points pressed at once must not move faster than ωh =
 `STIFFEST`. With k_s = κ m_s, m_s the mass point s stands for, ω² is the largest eigenvalue of κDBᵀ, B_s = √m_s J_s L⁻ᵀ;
-J_s takes modes to point s, LLᵀ = M̂, and D_s is the same with what follows the modes: it is where points are, and forces
-act on the modes. It is at most the largest sum of ‖D_s B_tᵀ‖ over touching t, which no rotation of
-the flesh changes: κ = (STIFFEST/h)² / max_s Σ_t ‖D_s B_tᵀ‖, or with B in place of D where that is more.
+J_s takes modes to point s, LLᵀ = M̂ with what goes along with the modes, and D_s is J_s with what follows them: it is
+where points are, and forces act on the modes. It is at most the largest sum of ‖D_s B_tᵀ‖ over touching t, which no
+rotation of the flesh changes: κ = (STIFFEST/h)² / max_s Σ_t ‖D_s B_tᵀ‖, or with B in place of D where that is more.
+With a few of many modes D_s can point elsewhere than B_s, and a point be pushed in by its own force; the bound holds
+all the same.
 """
 
 from __future__ import annotations
