@@ -8,9 +8,10 @@ import pytest
 from characters_for_tests import limb
 from pose_models_for_tests import bar_model, mapped
 from softrig.characters import built_in
+from softrig.errors import InputError
 from softrig.inspection import soft_facts
 from softrig.pipeline.coarse import coarse_body
-from softrig.pipeline.fabric import is_bony
+from softrig.pipeline.fabric import firm_joints, is_painted, require_material, softness_by_joints
 from softrig.poses.materials import PRESETS
 from softrig.project import PoseMaterial, Project
 from softrig.rig.anatomy import END, HEAD, bony_joints, bony_softness, joint_softness, node_softness
@@ -129,10 +130,38 @@ def test_rigs_without_such_names_or_without_joints_say_nothing() -> None:
 
 
 def test_what_is_painted_counts_instead() -> None:
-    assert is_bony(Project())
-    assert is_bony(Project().changed(material={"young": 8e3}), PoseMaterial(young=1e5))
-    assert not is_bony(Project().changed(material={"bony": False}))
-    assert not is_bony(Project().changed(material={"softness_map": "softness"}))
-    assert not is_bony(Project().changed(material={"young": "young.npy"}))
-    assert not is_bony(Project(), PoseMaterial(softness_map="bent"))
-    assert not is_bony(Project(), PoseMaterial(young="bent.npy"))
+    assert not is_painted(Project())
+    assert not is_painted(Project().changed(material={"young": 8e3}), PoseMaterial(young=1e5))
+    assert is_painted(Project().changed(material={"softness_map": "softness"}))
+    assert is_painted(Project().changed(material={"young": "young.npy"}))
+    assert is_painted(Project(), PoseMaterial(softness_map="bent"))
+    assert is_painted(Project(), PoseMaterial(young="bent.npy"))
+    gorilla = built_in("gorilla")
+    assert softness_by_joints(gorilla, Project()) is not None
+    assert softness_by_joints(gorilla, Project(), PoseMaterial(softness_map="bent")) is None
+    assert softness_by_joints(gorilla, Project().changed(material={"bony": False})) is None
+    assert firm_joints(gorilla, Project().changed(material={"young": "young.npy"})) == []
+
+
+def test_joints_that_the_project_calls_firm_are_like_hands() -> None:
+    project = Project().changed(material={"firm": ["lower"]})
+    assert firm_joints(limb(), project) == ["lower"]
+    softness = softness_by_joints(limb(), project)
+    assert softness is not None
+    along = limb().rest_positions[:, 0]
+    np.testing.assert_allclose(softness[along > 0.55], END)
+    np.testing.assert_allclose(softness[along < 0.25], 1.0)
+    # Beside those that names tell, or alone.
+    gorilla = built_in("gorilla")
+    both = firm_joints(gorilla, Project().changed(material={"firm": ["Chest"]}))
+    assert set(both) == {*bony_joints(gorilla), "Chest"}
+    assert firm_joints(gorilla, Project().changed(material={"firm": ["Chest"], "bony": False})) == ["Chest"]
+
+
+def test_a_firm_joint_that_is_not_there_is_named() -> None:
+    project = Project().changed(material={"firm": ["Lower"]})
+    with pytest.raises(InputError, match=r"material.firm: no joint of the skin .*'Lower', did you mean 'lower'"):
+        require_material(limb(), project, ["rest"])
+    painted = Project().changed(material={"firm": ["lower"], "softness_map": "softness"})
+    with pytest.warns(UserWarning, match="firm does nothing where softness"):
+        require_material(limb(), painted, ["rest"])

@@ -56,7 +56,8 @@ def test_damaged_containers(refused):
     whole = skinned_bar().glb()
     assert "is cut off" in refused(whole[:-1])
     assert "hold no GLB header" in refused(whole[:7])
-    for foreign in (b"", b"\x89PNG\xff\xfe", b"Dear reader,"):
+    assert refused(b"") == "is empty"
+    for foreign in (b"\x89PNG\xff\xfe", b"Dear reader,"):
         assert refused(foreign).startswith("this is no 3D character, whatever its name says; what can be read is GLB")
     assert "neither a GLB nor JSON" in refused(b"{\xff")
     assert "JSON cannot be read" in refused(b"{")

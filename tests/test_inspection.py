@@ -79,6 +79,24 @@ def test_a_character_is_described_with_its_parts_and_clips(tmp_path):
     assert found.title.split()[0] in result.stdout
 
 
+def test_a_scale_is_found_in_the_project_file_and_an_unlikely_size_is_a_problem(tmp_path):
+    path = tmp_path / "hero.glb"
+    write_character_glb(limb(scale=100.0), path)
+
+    def told(*words: str) -> str:
+        result = CliRunner().invoke(app, ["info", str(path), *words])
+        assert result.exit_code == 0
+        return " ".join(result.stdout.split())
+
+    assert "! the character is" in told()
+    assert "scale = 0.01" in told()
+    assert "! the character" not in told("--scale", "0.01")
+    path.with_suffix(".toml").write_text("scale = 0.01", encoding="utf-8")
+    assert "scale 0.01 metres per unit, by hero.toml size 0.8 ×" in told()
+    assert "! the character" not in told()
+    assert "! the character is" in told("--scale", "1")
+
+
 def test_what_can_be_read_is_listed():
     assert ".glb" in readable_endings()
     assert ".softrig" in readable_endings()
@@ -293,7 +311,7 @@ def test_a_skin_whose_joints_are_called_nothing_known_says_so() -> None:
     def firm(model, **notes) -> str | None:
         return dict(soft_facts(replace(model, notes=notes))).get("firm")
 
-    hint = "no hands, feet or head known by their joints' names; paint softness to hold them"
+    hint = "no hands, feet or head known by their joints' names; see firm under [material], or paint them"
     none: list[str] = []
     assert firm(bar_model(), **{"firm joints": none, "project": {}}) == hint
     assert firm(bar_model(), **{"firm joints": none, "project": {"material": {"young": 2e4}}}) == hint
@@ -302,6 +320,10 @@ def test_a_skin_whose_joints_are_called_nothing_known_says_so() -> None:
     assert firm(bar_model(black_box=True), **{"firm joints": none, "project": {}}) is None
     assert firm(bar_model(), project={}) is None, "made before joints were firm"
     assert "LeftHand" in (firm(bar_model(), **{"firm joints": ["LeftHand"], "project": {}}) or "")
+    remarks = [
+        soft_remarks(replace(bar_model(), notes={"firm joints": known, "project": {}})) for known in ([], ["LeftHand"])
+    ]
+    assert ["firm = [" in " ".join(told) for told in remarks] == [True, False]
 
 
 def test_a_soft_character_is_described_with_its_poses():

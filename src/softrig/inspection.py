@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from softrig.bodies.closedness import Closedness, closedness
 from softrig.errors import InputError
-from softrig.io.characters import LOADERS, load_character
-from softrig.io.sizes import likelier_scale
+from softrig.io.characters import LOADERS, read_character
+from softrig.io.sizes import likelier_scale, size_trouble
 from softrig.models.file import load_model
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.models.pose_space_file import tensors_of
@@ -70,7 +70,15 @@ def inspect_file(path: Path, *, scale: float = 1.0) -> Inspection:
         if isinstance(model, PoseSpaceModel):
             return inspect_soft_character(model, path.name)
         return inspect_model(model, path.name)
-    return inspect_character(load_character(path, scale=scale))
+    character = read_character(path, scale=scale)
+    found = inspect_character(character)
+    trouble = size_trouble(character, scale)
+    return replace(found, problems=(trouble, *found.problems)) if trouble else found
+
+
+def is_character(path: Path) -> bool:
+    """Whether a file holds a character, by its name."""
+    return path.suffix.lower() in LOADERS
 
 
 def readable_endings() -> tuple[str, ...]:
@@ -225,10 +233,14 @@ def _bony_fact(model: PoseSpaceModel) -> list[tuple[str, str]]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return []
     if not names and _could_be_firm(model):
-        return [("firm", "no hands, feet or head known by their joints' names; paint softness to hold them")]
+        return [
+            ("firm", "no hands, feet or head known by their joints' names; see firm under [material], or paint them")
+        ]
     names = [_clean(name) for name in names]
     more = f", … ({len(names)})" if len(names) > MOST_JOINTS else ""
-    words = f"{', '.join(names[:MOST_JOINTS])}{more}, by their names (bony = false: as soft as the rest)"
+    words = (
+        f"{', '.join(names[:MOST_JOINTS])}{more}, by their names or the project's (bony = false: as soft as the rest)"
+    )
     return [("firm", words)] if names else []
 
 
@@ -373,6 +385,11 @@ def soft_remarks(model: PoseSpaceModel) -> tuple[str, ...]:
     if lines := _lines_for_poses(model, [pose["name"] for pose in suggested]):
         remarks.append(
             f"to add what is worth a pose, let [poses] in the project file be this, and build again:\n{lines}"
+        )
+    if not model.notes.get("firm joints") and _could_be_firm(model):
+        remarks.append(
+            "no joint is called hand, foot, head or the like, so all flesh is equally soft; what is mostly bone there "
+            'flaps: name its joints, firm = ["…"] under [material] in the project file, or paint it'
         )
     shares = model.notes.get("basis", {}).get("compliance", {}).get("mean", [])
     if shares and min(shares) < STIFF:

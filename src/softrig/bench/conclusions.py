@@ -25,8 +25,8 @@ WHY_NEARER_ALTHOUGH = (
 MODES_LIMIT = "More modes (--modes, or basis.modes in the project file) bring it nearer."
 MAPS_LIMIT = (
     "The modes are not what limits it, and more of them hardly help: what is off is how stiff the flesh is taken to be "
-    "between the poses. Poses or clips in the build that come near to this clip help; 'softrig info' of the built "
-    "model names moments that are worth a pose."
+    "between the poses. Poses or clips in the build that come near to this clip help; moments that are worth a pose, "
+    "if any are, 'softrig info' of the built model names."
 )
 
 

@@ -13,7 +13,8 @@ def bench(
         list[str] | None, typer.Argument(help="Which ones (see --list), all by default; with --fill: pages or folders.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder for the records [bench; docs/records with --fill].")
+        Path | None,
+        typer.Option("--output", "-o", help="Folder for the records; default: bench, docs/records with --fill."),
     ] = None,
     page: Annotated[Path | None, typer.Option(help="One Markdown page with all tables.")] = None,
     long: Annotated[bool, typer.Option("--long", help="The long studies, too.")] = False,

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from softrig.commands.shared import remark_lines
+from softrig.commands.shared import decisions, remark_lines
 
 
 def info(
     file: Annotated[Path, typer.Argument(help="A character (.glb, .gltf, .vrm) or a model (.softrig).")],
-    scale: Annotated[float, typer.Option(help="Metres per unit of the file.", min=1e-9)] = 1.0,
+    scale: Annotated[
+        float | None, typer.Option(help="Metres per unit of the file; default: the project file's, or 1.", min=1e-9)
+    ] = None,
 ) -> None:
     """Tell what a file holds: parts, joints, clips, size, and the problems found."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from softrig.inspection import inspect_file
+    from softrig.inspection import inspect_file, is_character
 
-    found = inspect_file(file, scale=scale)
+    source = None
+    if scale is None and is_character(file):
+        project, source = decisions(file, None, scale=None, tets=None)
+        scale = project.scale
+    found = inspect_file(file, scale=1.0 if scale is None else scale)
+    if source is not None and scale is not None:
+        found = replace(found, facts=(("scale", f"{scale:g} metres per unit, by {source.name}"), *found.facts))
     console = Console()
     console.print(f"[bold]{found.title}[/bold]", highlight=False)
     facts = Table.grid(padding=(0, 1, 0, 0))

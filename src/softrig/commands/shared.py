@@ -66,8 +66,8 @@ def require_model(path: Path) -> None:
         raise InputError(f"{path}: {NO_SUCH_FILE}")
     if is_built_in or path.suffix.lower() in LOADERS:
         raise InputError(
-            f"{path}: this is a character, not a model; build it first: softrig build {shlex.quote(str(path))}, which "
-            f"makes {path.with_suffix('.softrig')}"
+            f"{path}: by its name this is a character, not a model; build it first: "
+            f"softrig build {shlex.quote(str(path))}, which makes {path.with_suffix('.softrig')}"
         )
 
 

@@ -46,6 +46,8 @@ def read_document(path: str | Path) -> GltfDocument:
         if isinstance(trouble, FileFormatError):
             raise
         raise FileFormatError(source, f"cannot be read ({trouble})") from trouble
+    if not content:
+        raise FileFormatError(source, "is empty")
     if content[:4] == _MAGIC:
         text, binary = split_glb(source, content)
     elif not content.removeprefix(codecs.BOM_UTF8).lstrip().startswith((b"{", b"[")):

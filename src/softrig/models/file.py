@@ -101,6 +101,8 @@ def load_character_model(path: str | os.PathLike[str], *, rig: Rig | None = None
     _require_kind(metadata, POSE_SPACE, path)
     try:
         return model_from_tensors(_tensors(path, dtype_of), rig, int(metadata["version"]))
+    except ModelFileError:
+        raise
     except (KeyError, ValueError, TypeError, IndexError, SoftrigError, RecursionError) as error:
         raise ModelFileError(f"{path}: inconsistent, {type(error).__name__}: {error}") from error
 

@@ -12,7 +12,7 @@ from softrig.errors import InputError, ModeCountError, notice
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.pipeline.advice import pose_advice
 from softrig.pipeline.cache import StageCache
-from softrig.pipeline.fabric import Fabric, is_bony, make_fabric, require_material
+from softrig.pipeline.fabric import Fabric, firm_joints, make_fabric, require_material
 from softrig.pipeline.flesh import Flesh, make_flesh, prepared_character
 from softrig.pipeline.inertia import clip_inertia_errors
 from softrig.pipeline.parallel import workers
@@ -23,7 +23,6 @@ from softrig.pipeline.rigging import Bones, bones_of
 from softrig.pipeline.shapes import Shapes, make_shapes
 from softrig.pipeline.telling import Stage, untold, with_kept
 from softrig.project import BasisSettings, Project, with_recipe
-from softrig.rig.anatomy import bony_joints
 from softrig.rig.character import Character
 
 FEWEST_MODES = 2
@@ -128,7 +127,7 @@ def build_parts(
             model.notes["cubature"]["along clips"] = between
     # What was asked for: else the project file would seem to have changed since.
     model.notes["project"] = asked.model_dump(mode="json", exclude_defaults=True)
-    model.notes["firm joints"] = bony_joints(character) if is_bony(project) else []
+    model.notes["firm joints"] = firm_joints(character, project)
     model.notes["source"] = source_note(character)
     model.notes["stages"] = {"made": stages.made, "reused": stages.reused}
     return Built(model, character, flesh, posing, fabric, shapes)

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from softrig.errors import InputError, MaterialError
+from softrig.errors import InputError, MaterialError, notice
 from softrig.pipeline.flesh import Flesh
 from softrig.pipeline.maps import paint_map, require_map, vertex_or_tet_map
 from softrig.pipeline.posing import Posing
 from softrig.poses.materials import PRESETS, painted_field, stiffness_from_softness
 from softrig.project import PoseMaterial, Project
-from softrig.rig.anatomy import bony_softness
+from softrig.rig.anatomy import bony_joints, bony_softness
+from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
+from softrig.words import none_called
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,9 @@ def require_material(
     Whether a file has a value for every tet is only known when there are tets.
     """
     _require_poses(project, poses)
+    _require_joints(character, project.material.firm)
+    if project.material.firm and is_painted(project):
+        notice("material.firm does nothing where softness or Young's modulus is painted: paint those joints, too")
     for own in (project.material, *project.material.poses.values()):
         for painted in (own.softness_map, own.stiffness_map):
             if painted is not None:
@@ -92,6 +97,14 @@ def _require_poses(project: Project, poses: Sequence[str]) -> None:
     if unknown:
         known = ", ".join(f"'{name}'" for name in poses)
         raise InputError(f"materials for poses that do not exist: {', '.join(unknown)}; the poses: {known}")
+
+
+def _require_joints(character: Character, names: Sequence[str]) -> None:
+    skin = skin_of(character.rig)
+    known = [] if skin is None else [skin.skeleton.names[node] for node in skin.binding.bones]
+    for name in names:
+        if name not in known:
+            raise InputError(f"material.firm: {none_called('joint of the skin', name, known)}")
 
 
 class ElasticFields:
@@ -142,14 +155,23 @@ def _first(*values: float | str | None) -> float | str:
     return next(value for value in values if value is not None)
 
 
-def is_bony(project: Project, own: PoseMaterial | None = None) -> bool:
-    """Whether joints with names of hands, feet and heads are firm: not where softness or Young's modulus is painted.
-
-    `own`: of one pose.
-    """
+def is_painted(project: Project, own: PoseMaterial | None = None) -> bool:
+    """Whether softness or Young's modulus is painted: there joints make nothing firm. `own`: of one pose."""
     settings = project.material
     given = (settings.softness_map, own and own.softness_map, settings.young, own and own.young)
-    return settings.bony and not any(isinstance(each, str) for each in given)
+    return any(isinstance(each, str) for each in given)
+
+
+def firm_joints(character: Character, project: Project) -> list[str]:
+    """Names of the joints whose flesh is firm: by their names, or because the project says so."""
+    settings = project.material
+    return [] if is_painted(project) else bony_joints(character, bony=settings.bony, firm=settings.firm)
+
+
+def softness_by_joints(character: Character, project: Project, own: PoseMaterial | None = None) -> np.ndarray | None:
+    """(n̄,) as if painted; None where no joint is firm. `own`: of one pose."""
+    settings = project.material
+    return None if is_painted(project, own) else bony_softness(character, bony=settings.bony, firm=settings.firm)
 
 
 def _stiffening(
@@ -158,7 +180,7 @@ def _stiffening(
     """(e,) what the painted maps multiply Young's modulus with."""
     factor = np.ones(len(flesh.mesh.elements))
     soft = own.softness_map or project.material.softness_map
-    softness = bony_softness(character) if is_bony(project, own) else None
+    softness = softness_by_joints(character, project, own)
     if soft is not None:
         softness = paint_map(character, soft, folder)
     if softness is not None:

@@ -1,4 +1,5 @@
 """Which joints carry mostly bone, by their names: hands, feet and heads do, and rigs seldom have bones inside them.
+Others that somebody calls firm are like hands.
 
 A hand that hangs on a wrist joint alone is a lump of flesh around a short segment: as soft as the rest it would flap.
 """
@@ -6,6 +7,7 @@ A hand that hangs on a wrist joint alone is a lump of flesh around a short segme
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 import numpy as np
 
@@ -43,33 +45,35 @@ def _is_loose(name: str) -> bool:
     return any(map(_LOOSE.fullmatch, _words(name)))
 
 
-def node_softness(skeleton: Skeleton) -> np.ndarray:
-    """(j,) of all joints. Those below a hand or a foot are fingers and toes, whatever they are called.
+def node_softness(skeleton: Skeleton, *, bony: bool = True, firm: Collection[str] = ()) -> np.ndarray:
+    """(j,) of all joints: by their names if `bony`, and those called `firm`, and no others, like hands.
 
-    Of the same rig one finger may be called "index" and the next "middle"; only the hand says what they are.
+    What is below a hand or a foot are fingers and toes, whatever they are called: of the same rig one finger may be
+    called "index" and the next "middle", and only the hand says what they are.
     """
-    softness = np.array([joint_softness(name) for name in skeleton.names])
+    softness = np.array([joint_softness(name) if bony else 1.0 for name in skeleton.names])
     for node, parent in enumerate(skeleton.parents):  # parents come first
         if parent >= 0 and softness[parent] == END and not _is_loose(skeleton.names[node]):
             softness[node] = END
+    softness[[name in firm for name in skeleton.names]] = END
     return softness
 
 
-def bony_joints(character: Character) -> list[str]:
-    """Names of the joints of the skin that carry mostly bone."""
+def bony_joints(character: Character, *, bony: bool = True, firm: Collection[str] = ()) -> list[str]:
+    """Names of the joints of the skin that carry mostly bone; see `node_softness`."""
     skin = skin_of(character.rig)
     if skin is None:
         return []
-    softness = node_softness(skin.skeleton)
+    softness = node_softness(skin.skeleton, bony=bony, firm=firm)
     return sorted({skin.skeleton.names[node] for node in skin.binding.bones if softness[node] < 1.0})
 
 
-def bony_softness(character: Character) -> np.ndarray | None:
-    """(n̄,) softness by the names of the joints, mixed as the skin mixes them; None where no name tells anything."""
+def bony_softness(character: Character, *, bony: bool = True, firm: Collection[str] = ()) -> np.ndarray | None:
+    """(n̄,) softness by the joints (`node_softness`), mixed as the skin mixes them; None where all are soft."""
     skin = skin_of(character.rig)
-    if skin is None or not bony_joints(character):
+    if skin is None or not bony_joints(character, bony=bony, firm=firm):
         return None
-    return mixed_by_skin(skin, node_softness(skin.skeleton))
+    return mixed_by_skin(skin, node_softness(skin.skeleton, bony=bony, firm=firm))
 
 
 def mixed_by_skin(skin: Skin, of_node: np.ndarray) -> np.ndarray:

@@ -16,11 +16,10 @@ import numpy as np
 
 from softrig.errors import InputError
 from softrig.models.pose_space import PoseSpaceModel
-from softrig.pipeline.fabric import is_bony
+from softrig.pipeline.fabric import softness_by_joints
 from softrig.pipeline.maps import ENDING, paint_map, read_map, write_map
 from softrig.project import PoseMaterial, Project
 from softrig.render.colour import sequential
-from softrig.rig.anatomy import bony_softness
 from softrig.rig.character import Character
 from softrig.viewer.decisions import pinned
 from softrig.viewer.walks import Walks
@@ -191,7 +190,7 @@ class Painting:
         wanted |= {pose: own.softness_map for pose, own in project.material.poses.items()}
         # What is built where nothing is painted; also after what is painted now has been cleared.
         unpainted = project.changed(material={"softness_map": None})
-        if character is not None and is_bony(unpainted) and (softness := bony_softness(character)) is not None:
+        if character is not None and (softness := softness_by_joints(character, unpainted)) is not None:
             self._unpainted = softness.astype(np.float32)
         folder = None if self._path is None else self._path.parent
         for pose, name in wanted.items():
