@@ -391,7 +391,7 @@ def test_whatever_goes_wrong_in_a_frame_the_thread_lives_on():
         ("a.glb/../b.py", b"x", "b.py is neither"),
         ("a.glb", b"no glTF at all", "a.glb: this is no 3D character, whatever its name says; what can be read is GLB"),
         ("a.softrig", b"\xff" * 100, "a.softrig: this is not a softrig model, whatever its name says; 'softrig build'"),
-        ("a.vrm", b"", "a.vrm: this is no 3D character"),
+        ("a.vrm", b"", "a.vrm: is empty"),
     ],
 )
 def test_files_that_are_none_are_refused_in_a_plain_sentence_and_nothing_changes(viewer, name, body, words):

@@ -69,6 +69,7 @@ WORDS: dict[str, Word] = {
     "law": Word(meaning="How stress follows from strain."),
     "smoothing": Word("tets²"),
     "bony": Word(),
+    "firm": Word(),
     "poses.count": Word("poses"),
     "cubature.count": Word("tets", "1.5 a mode", "How many tets are chosen."),
     "given": Word(meaning="Poses chosen by hand; they come first."),

@@ -29,6 +29,7 @@ PICTURES: dict[str, Callable[[Studio], Picture]] = {
     "law": material.law,
     "softness_map": material.softness_map,
     "bony": material.bony,
+    "firm": material.firm,
     "stiffness_map": material.stiffness_map,
     "smoothing": material.smoothing,
     "muscle": material.muscle,

@@ -83,7 +83,7 @@ class MaterialSettings(PoseMaterial):
     bony: bool = True
     """Whether hands, feet and heads, known by the names of their joints, are firm where nothing is painted: they are
     mostly bone, and rigs seldom have bones inside them."""
-    firm: list[str] = []
+    firm: tuple[str, ...] = ()
     """Joints, by name, whose flesh is as firm as a hand's, whatever they are called, where nothing is painted."""
     poses: dict[str, PoseMaterial] = {}
     """By pose name."""

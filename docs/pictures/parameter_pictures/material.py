@@ -27,6 +27,7 @@ from parameter_pictures.picture import Picture
 from parameter_pictures.studio import BASE, FPS, SOFTNESS, Studio
 from softrig.fem.laws import LAWS, WORKSPACE, energy, stress
 from softrig.figures.muscle import with_biceps
+from softrig.pipeline.fabric import softness_by_joints
 from softrig.poses.materials import PRESETS
 from softrig.project import MaterialSettings
 from softrig.render import Camera, Series, render, strip
@@ -236,6 +237,33 @@ def bony(studio: Studio) -> Picture:
     )
     image = row(gorilla.triangles, panels, OFF, height=300)
     return Picture(image, ("material.bony",), caption, numbers)
+
+
+def firm(studio: Studio) -> Picture:
+    """The arm with soft flesh all along, and with a forearm as firm as a hand."""
+    names = (), ("Forearm",)
+    bakes = [studio.bake(studio.model(material={"softness_map": None, "firm": list(own)})) for own in names]
+    held = softness_by_joints(studio.arm, sr.Project().changed(material={"firm": list(names[1])}))
+    assert held is not None
+    own = held < 0.5
+    off = [offsets(bake) for bake in bakes]
+    at = int(off[0][:, own].max(axis=1).argmax())
+    assert bakes[0].plain is not None
+    panels = [
+        Panel(bakes[0].plain[at], "plain skinning"),
+        Panel(bakes[0].vertices[at], "firm = [] (default)", off[0][at]),
+        Panel(bakes[1].vertices[at], 'firm = ["Forearm"]', off[1][at]),
+    ]
+    numbers = {
+        "time": float(bakes[0].times[at]),
+        "soft": float(off[0][at, own].max()),
+        "firm": float(off[1][at, own].max()),
+    }
+    caption = (
+        f"{OF_CLIP}. Forearm and hand, which has no joint of its own, are {{soft:.0f}} mm off plain skinning at most, "
+        "and {firm:.1f} mm where the forearm is called firm."
+    )
+    return Picture(row(studio.arm.triangles, panels, OFF), ("material.firm",), caption, numbers)
 
 
 def stiffness_map(studio: Studio) -> Picture:
