@@ -20,6 +20,7 @@ from softrig.fidelity import trajectory_error
 from softrig.models.fewer_modes import foretold_by_kept, likely_motion
 from softrig.models.file import load_character_model, save_model
 from softrig.models.followers import Followers, in_steps
+from softrig.models.level_of_detail import mean_bone_inertia
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stepper import Stepper
 from softrig.pipeline.build import Built, build_parts
@@ -98,7 +99,7 @@ def test_fewer_modes_foretell_the_others_and_what_follows_these() -> None:
     keep = np.array([k for k in range(9) if any(np.array_equal(model.shapes[0, ..., k], own) for own in kept)])
     mass, flexibility = model.mass_products[0, 0], model.cubature.stiffness_map.components[0]
     foretold = foretold_by_kept(flexibility, mass, keep)
-    likely = foretold_by_kept(likely_motion(flexibility, model._bone_inertia()), mass, keep)
+    likely = foretold_by_kept(likely_motion(flexibility, mean_bone_inertia(model)), mass, keep)
     # Of the others what their flexibility makes of a force on these, such that these look as they are.
     sides = np.linalg.solve(mass[np.ix_(keep, keep)], mass[keep])
     np.testing.assert_allclose(sides @ foretold, np.eye(2), atol=1e-10)
@@ -115,7 +116,7 @@ def test_fewer_modes_foretell_the_others_and_what_follows_these() -> None:
     one, plain = fewer.with_modes(1), replace(model, followers=None).with_modes(2)
     last = int(np.flatnonzero([np.array_equal(one.shapes[0, ..., 0], own) for own in kept])[0])
     share = foretold_by_kept(
-        likely_motion(fewer.cubature.stiffness_map.components[0], fewer._bone_inertia()),
+        likely_motion(fewer.cubature.stiffness_map.components[0], mean_bone_inertia(fewer)),
         fewer.mass_products[0, 0],
         np.array([last]),
     )

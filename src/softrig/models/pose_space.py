@@ -19,19 +19,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from softrig.errors import InputError, ModeCountError, require_finite, require_indices
+from softrig.errors import InputError, require_finite, require_indices
 from softrig.fem.laws import law_code
-from softrig.models.fewer_modes import (
-    carried_by_kept,
-    force_on_kept,
-    foretold_by_kept,
-    least_share,
-    likely_motion,
-    most_important,
-    yielding_of_kept,
-)
 from softrig.models.followers import Followers
 from softrig.models.inertia_map import InertiaMap
+from softrig.models.level_of_detail import model_of_modes
 from softrig.models.pose_space_checks import check_model, require_shapes
 from softrig.models.stiffness_map import StiffnessMap
 from softrig.numerics.rbf import BiharmonicWeights
@@ -411,63 +403,9 @@ class PoseSpaceModel:
             return shapes
         return np.asarray(shapes + self.followers.shapes @ self.followers.matrix(self.linear_weights(p)))
 
-    def _bone_inertia(self) -> np.ndarray:
-        """(r, l) C for the bones, or what stands for them, with what the rest adds: the mean over the poses."""
-        mean = self.inertia[:, :, : self.load_count - len(self.poses)].mean(axis=0)
-        return np.asarray(mean if self.yielding is None else mean + self.yielding)
-
     def with_modes(self, count: int) -> PoseSpaceModel:
         """The same character with `count` modes: the most important of each region, in proportion to what it has."""
-        r = self.mode_count
-        if not 1 <= count <= r:
-            raise ModeCountError(f"{count} modes asked of a model that has {r}")
-        if count == r:
-            return self
-        keep = most_important(self.region_of_mode, self.modes_order, count)
-        known, inertial = self.cubature.stiffness_map, self.inertia_map
-        if inertial is not None:
-            inertial = replace(
-                inertial,
-                components=np.ascontiguousarray(inertial.components[:, keep]),
-                turning=inertial.turning[keep],
-                turned=np.ascontiguousarray(inertial.turned[:, keep]),
-            )
-        mass, cubature, followers = self.mass_products[0, 0], self.cubature, self.followers
-        yielding, inertia = None if self.yielding is None else self.yielding[keep], self.inertia[:, keep]
-        carried = None if self.carried_mass is None else self.carried_mass[keep[:, None], keep]
-        if known is not None and known.flexible:
-            springs = (known.springs(self.positive_weights(p)) for p in self.poses.parameters)
-            held = [self.linear_part(p) - own for p, own in zip(self.poses.parameters, springs, strict=True)]
-            cubature = cubature.softened(min(least_share(np.linalg.inv(k), mass, keep) for k in held))
-            if self.yielding is not None:
-                yielding = yielding_of_kept(self._bone_inertia(), self.inertia, known.components[0], mass, keep)
-            else:
-                inertia = force_on_kept(known.components[0], mass, keep) @ self.inertia
-            foretold = foretold_by_kept(known.components[0], mass, keep)
-            carried = carried_by_kept(self.moved_mass[0, 0], foretold, mass, keep)
-            likely = foretold_by_kept(likely_motion(known.components[0], self._bone_inertia()), mass, keep)
-            others = followers or Followers.none(len(self.vertices), r, known.coefficients.shape[1])
-            followers = others.of_modes(likely, keep, self.shapes[0], self.region_of_mode)
-        cubature = replace(
-            cubature,
-            stiffness_correction=_pairs(cubature.stiffness_correction, keep),
-            stiffness_map=None if known is None else known.of_modes(keep, mass),
-        )
-        return replace(
-            self,
-            shapes=np.ascontiguousarray(self.shapes[..., keep]),
-            region_of_mode=self.region_of_mode[keep],
-            mass_products=_pairs(self.mass_products, keep),
-            inertia=np.ascontiguousarray(inertia),
-            wind=np.ascontiguousarray(self.wind[:, keep]),
-            gyro=_pairs(self.gyro, keep),
-            modes_order=self.modes_order[keep],
-            cubature=cubature,
-            inertia_map=inertial,
-            yielding=yielding,
-            carried_mass=carried,
-            followers=followers,
-        )
+        return model_of_modes(self, count)
 
 
 def parameters_start(rig: Rig, part: Rig) -> int:
@@ -515,7 +453,3 @@ def polar_rotations(matrices: np.ndarray) -> np.ndarray:
     U, _, Vt = np.linalg.svd(matrices)
     R = U @ Vt
     return R * np.where(np.linalg.det(R) < 0.0, -1.0, 1.0)[..., None, None]
-
-
-def _pairs(matrices: np.ndarray, keep: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(matrices[..., keep[:, None], keep])
