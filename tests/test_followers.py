@@ -321,12 +321,13 @@ def test_what_does_not_change_with_the_pose_is_learned_too(built: Built) -> None
 def test_bodies_at_rest_are_seen_from_their_vertices(built: Built, cache) -> None:
     """Turned back into the world, each is in balance with a mixture of the loads that the rig can cause."""
     model = built.model
-    share, rests = measured_remainder(
+    found = measured_remainder(
         model, built.flesh, built.posing, built.fabric, built.shapes.loads, StageCache(cache), seed=0
     )
-    assert 0.0 < share <= 1.0
-    assert sum(field.shape[2] for field in rests) >= len(rests) == len(model.poses)
-    for index, field in enumerate(rests):
+    assert 0.0 < found.share <= 1.0
+    assert found.is_whole == (found.share == 1.0)
+    assert sum(field.shape[2] for field in found.rests) >= len(found.rests) == len(model.poses)
+    for index, field in enumerate(found.rests):
         flesh, fabric = built.flesh, built.fabric
         body = posed_body(
             flesh.mesh.vertices, built.posing.positions[index], flesh.mesh.elements, flesh.fixed, fabric.law,

@@ -13,8 +13,10 @@ from scipy.linalg import eigh
 from characters_for_tests import SMALL, bent_bar, limb, wired_bar
 from softrig.characters import built_in
 from softrig.fidelity import trajectory_error
+from softrig.forces.cubature import TETS_PER_MODE
 from softrig.inspection import soft_problems
 from softrig.models.moving import MovingBody
+from softrig.models.stepper import Stepper
 from softrig.models.tet_motion import tet_carriers
 from softrig.numerics.rotations import (
     quaternion_conjugate,
@@ -26,6 +28,7 @@ from softrig.pipeline.build import Built, build, build_parts
 from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, learned_along, reduced_trajectory
 from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.inertia import clip_inertia_errors, load_vector
+from softrig.pipeline.motion import carrier_steps
 from softrig.pipeline.pose_samples import (
     ALONE,
     BEYOND,
@@ -36,9 +39,10 @@ from softrig.pipeline.pose_samples import (
     mixed_poses,
     poses_of_one,
 )
-from softrig.pipeline.reduction import between_poses_errors
+from softrig.pipeline.reduction import LEANING, between_poses_errors
 from softrig.pipeline.stiffness import SOUND, STIFF, UNBOUNDED, flexibility_range, is_sound, stiffness_range
 from softrig.pipeline.yielding import YieldingStiffness
+from softrig.project import Project
 from softrig.rig.clip import Clip
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
@@ -138,6 +142,34 @@ def test_where_the_rest_yields_the_motion_is_truer_than_that_of_the_modes_alone(
     assert ours.mean() < 0.9 * alone.mean()
     assert (ours < 1.05 * alone).all()  # where the modes alone follow closely there is little to gain
     assert build(limb(), SMALL, recipe="paper", cache=cache, jobs=1).cubature.beyond == 1.0
+
+
+def test_modes_that_do_everything_by_themselves_lean_on_their_tets(cache: Path) -> None:
+    """A soft X of a hundred modes, with default settings, bends by a right angle and stays in one piece."""
+    x = built_in("x")
+    bends = replace(x, clips=(x.clip("bend"),))
+    project = Project().changed(mesh={"tets": 1500}, basis={"rehearsal": 1.0}, poses={"count": 3})
+    built = build_parts(bends, project, cache=cache, jobs=1)
+    model = built.model
+    assert model.cubature.beyond == 1.0
+    assert model.cubature.stiffness_map is None
+    assert model.followers is model.yielding is model.carried_mass is None
+    assert 1.9 < len(model.cubature.tets) / (TETS_PER_MODE * model.mode_count) <= LEANING
+    assert not any("learned" in problem for problem in soft_problems(model))
+    few = build(bends, project.changed(cubature={"count": 60}), cache=cache, jobs=1)
+    assert len(few.cubature.tets) <= 60  # what somebody asks for counts
+    _, poses = x.clip("bend").resample(60.0)
+    damping = default_damping(built)
+    stepper = Stepper(model, rate=180.0, damping=damping, gravity=(0.0, 0.0, 0.0))
+    stepper.place(stepper.carriers(poses[0]))
+    shown = []
+    for moment in carrier_steps(stepper.carriers, poses[:90], 60.0, 180.0):
+        stepper.step(*moment)
+        shown.append(stepper.vertex_displacements(None).copy())
+    assert stepper.counters["halved"] == stepper.counters["decayed"] == 0
+    truth = full_trajectory(built, poses[:90], 60.0, damping=damping)
+    assert np.abs(truth).max() > 0.2 * model.size  # with learned stiffness and half the tets it was 160 % off
+    assert trajectory_error(np.stack(shown), truth, model.vertex_mass) < 0.35
 
 
 def test_bones_move_the_modes_at_rest_as_far_as_the_full_body(built: Built) -> None:

@@ -173,7 +173,7 @@ class CubatureSettings(_Settings):
     """The few tets that stand for all."""
 
     count: Annotated[int, Field(ge=4)] | None = None
-    """Default: 1.5 a mode."""
+    """Default: 1.5 a mode; 3 where the modes can do nearly everything by themselves, as in flesh that turns far."""
     method: Literal["nnls", "greedy", "htp"] | None = None
     samples: Annotated[int, Field(ge=4, le=1000)] = 48
     """Training deformations a pose."""

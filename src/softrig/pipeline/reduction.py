@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from softrig.forces.cubature import CubatureErrors, cubature_errors, train_cubature
+from softrig.forces.cubature import TETS_PER_MODE, CubatureErrors, cubature_errors, train_cubature
 from softrig.forces.projection import (
     carried_areas,
     gyro_groups,
@@ -24,7 +24,9 @@ from softrig.pipeline.flesh import Flesh
 from softrig.pipeline.inertia import make_inertia
 from softrig.pipeline.inertia_map import with_inertia_map
 from softrig.pipeline.parallel import Progress, part_of
+from softrig.pipeline.pose_samples import map_samples
 from softrig.pipeline.posing import Posing
+from softrig.pipeline.remainder import measured_remainder
 from softrig.pipeline.shapes import Shapes, pose_loads
 from softrig.pipeline.stiffness import contact_stiffness, with_stiffness_map
 from softrig.pipeline.unreduced import unreduced_model
@@ -36,6 +38,9 @@ MOMENTS = 2
 """Of the clips, at which the error of the forces between the poses is measured."""
 UNSEEN = 20
 """Deformations a pose on which the cubature's error is measured."""
+LEANING = 2.0
+"""So many times the usual number of tets where all of the remainder counts. A letter X of 100 modes, as soft as flesh,
+flies apart with 150 of them and is 21 % off as it bends with 300."""
 
 
 def reduce_forces(
@@ -50,16 +55,79 @@ def reduce_forces(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> PoseSpaceModel:
-    """Train the cubature, project everything else exactly, and put the model together."""
-    trained = _cubature(flesh, posing, fabric, shapes, project, cache, part_of(progress, 0, 3))
+    """Train the cubature, project everything else exactly, and put the model together.
+
+    Modes that can do nearly everything by themselves (all of the remainder counts, `pipeline.remainder`) need nothing
+    that yields beside them, and no map: their stiffness at any pose is that of the tets there, of which they get more,
+    and ΔK mixed. Learned stiffness is right to some percent, and these percents do not turn with the flesh: an X that
+    bends by a right angle was thrown about by them.
+    """
+    model, rotations, inertia = _projected(character, flesh, posing, fabric, shapes, project)
+    samples = map_samples(model, seed=project.seed) if project.cubature.stiffness_correction else None
+    remainder = None
+    # Bases of their own at every pose keep contacts, beside which the rest may not yield.
+    if samples is not None and len(model.shapes) == 1 and project.basis.recipe != "paper":
+        remainder = measured_remainder(
+            model,
+            flesh,
+            posing,
+            fabric,
+            shapes.loads,
+            cache,
+            seed=project.seed,
+            jobs=jobs,
+            progress=part_of(progress, 0, 4),
+        )
+    leans = remainder is not None and remainder.is_whole
+    usual = TETS_PER_MODE * model.mode_count
+    count = project.cubature.count or round(LEANING * usual if leans else usual)
+    trained = _cubature(flesh, posing, fabric, shapes, project, count, cache, part_of(progress, 1, 4))
+    contact = contact_stiffness(flesh, fabric, shapes, rotations)
+    model = replace(
+        model,
+        cubature=Cubature(
+            trained["tets"],
+            trained["weights"],
+            fabric.young[:, trained["tets"]],
+            fabric.poisson[:, trained["tets"]],
+            trained["correction"] + contact,
+            model.cubature.inertial_vertices,
+        ),
+    )
+    if samples is not None and not leans:
+        model = with_stiffness_map(
+            model,
+            flesh,
+            posing,
+            fabric,
+            contact,
+            shapes,
+            samples,
+            remainder,
+            cache,
+            jobs=jobs,
+            progress=part_of(progress, 2, 4),
+        )
+    model, told = with_inertia_map(model, project, cache, part_of(progress, 3, 4))
+    notes = _notes(model, posing, fabric, shapes, text_value(trained["report"]), inertia | told, project)
+    model.notes.update(notes)
+    return model
+
+
+def _projected(
+    character: Character, flesh: Flesh, posing: Posing, fabric: Fabric, shapes: Shapes, project: Project
+) -> tuple[PoseSpaceModel, np.ndarray, dict[str, Any]]:
+    """The model of these shapes with all that is projected exactly, without tets; the vertices' rotations at the poses
+    (m, n, 3, 3); and how good its inertia is."""
     mass = fabric.density * flesh.unit_mass
     inertia = make_inertia(flesh, posing, shapes, mass, project)
     rotations, frames = _rotations(posing, flesh)
     areas = carried_areas(
         character.rest_positions, character.triangles, flesh.nodes, flesh.weights, len(flesh.mesh.vertices)
     )
-    contact = contact_stiffness(flesh, fabric, shapes, rotations)
     gyro_frames, group_weights = gyro_groups(posing.frame_weights, mass, posing.frame_parents)
+    nothing = np.zeros((len(posing.table), 0))
+    modes = shapes.shapes.shape[3]
     model = replace(
         unreduced_model(character, flesh, posing, fabric),
         shapes=shapes.shapes,
@@ -71,32 +139,12 @@ def reduce_forces(
         gyro_frames=gyro_frames,
         gyro=gyro_matrices(shapes.shapes.mean(axis=0), mass, group_weights),
         cubature=Cubature(
-            trained["tets"],
-            trained["weights"],
-            fabric.young[:, trained["tets"]],
-            fabric.poisson[:, trained["tets"]],
-            trained["correction"] + contact,
-            inertia.vertices,
+            np.zeros(0, np.int32), nothing, nothing, nothing, np.zeros((len(nothing), modes, modes)), inertia.vertices
         ),
         modes_order=shapes.sigma,
         frequencies=shapes.frequencies,
     )
-    model = with_stiffness_map(
-        model,
-        flesh,
-        posing,
-        fabric,
-        contact,
-        shapes,
-        project,
-        cache,
-        jobs=jobs,
-        progress=part_of(progress, 1, 3),
-    )
-    model, told = with_inertia_map(model, project, cache, part_of(progress, 2, 3))
-    notes = _notes(model, posing, fabric, shapes, text_value(trained["report"]), inertia.report | told, project)
-    model.notes.update(notes)
-    return model
+    return model, rotations, inertia.report
 
 
 def _rotations(posing: Posing, flesh: Flesh) -> tuple[np.ndarray, np.ndarray]:
@@ -112,6 +160,7 @@ def _cubature(
     fabric: Fabric,
     shapes: Shapes,
     project: Project,
+    count: int,
     cache: StageCache,
     progress: Progress | None,
 ) -> Arrays:
@@ -128,6 +177,7 @@ def _cubature(
         rotations,
         project.fingerprint("cubature", "seed"),
         project.basis.recipe,
+        count,
     )
 
     def make() -> Arrays:
@@ -140,7 +190,7 @@ def _cubature(
             fabric.density * flesh.unit_mass,
             shapes.loads,
             _size(flesh),
-            count=settings.count,
+            count=count,
             samples=settings.samples,
             unseen=UNSEEN,
             recipe="paper" if project.basis.recipe == "paper" else "ours",

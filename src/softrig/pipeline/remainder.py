@@ -53,6 +53,21 @@ FLOOR = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
+class Remainder:
+    """What was tried at the poses."""
+
+    share: float
+    """γ."""
+    rests: tuple[np.ndarray, ...]
+    """Of each pose (n, 3, k) metres, seen from the vertices: where the full body came to rest."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether modes that can do nothing but V x came nearest."""
+        return self.share == SHARES[-1]
+
+
+@dataclass(frozen=True, eq=False)
 class _Task:
     """One pose; sent to a worker."""
 
@@ -78,10 +93,10 @@ def measured_remainder(
     seed: int = 0,
     jobs: int = 1,
     progress: Progress | None = None,
-) -> tuple[float, tuple[np.ndarray, ...]]:
+) -> Remainder:
     """γ of a model with one basis for all poses; `loads` (n, 3, L) that the rig can cause at each, m/s².
 
-    And (n, 3, k) metres, seen from the vertices: where the full body came to rest at each pose.
+    Of the model only its shapes, poses and mass are used.
     """
     poses = model.poses.parameters
     size = float(np.linalg.norm(np.ptp(flesh.mesh.vertices, axis=0)))
@@ -103,7 +118,7 @@ def measured_remainder(
         field = np.zeros((len(flesh.mesh.vertices), 3, arrays["rests"].shape[1]))
         field[~flesh.fixed] = arrays["rests"].reshape(len(arrays["rests"]) // 3, *field.shape[1:])
         rests.append(np.einsum("nji,njk->nik", model.vertex_rotations(p), field, optimize=True))
-    return best_share(np.concatenate([arrays["errors"] for arrays in found])), tuple(rests)
+    return Remainder(best_share(np.concatenate([arrays["errors"] for arrays in found])), tuple(rests))
 
 
 def best_share(errors: np.ndarray) -> float:

@@ -28,14 +28,13 @@ from softrig.pipeline.followers import (
     principal_shapes,
 )
 from softrig.pipeline.inertia_map import SLIGHT
-from softrig.pipeline.parallel import Progress, each, part_of
-from softrig.pipeline.pose_samples import map_samples
+from softrig.pipeline.parallel import Progress, each
+from softrig.pipeline.pose_samples import MapSamples
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.relevance import DIRECTIONS, ITERATIONS, RANGES, fitted_relevance
-from softrig.pipeline.remainder import SHARES, measured_remainder
+from softrig.pipeline.remainder import SHARES, Remainder
 from softrig.pipeline.shapes import Shapes
 from softrig.pipeline.yielding import YieldingStiffness, added_by_the_rest, raised
-from softrig.project import Project
 
 CONTACT = 1.0
 """Stiffness of contacts against that of the flesh. Ten times as much locks modes that were never meant to touch."""
@@ -71,41 +70,23 @@ def with_stiffness_map(
     fabric: Fabric,
     contact: np.ndarray,
     shapes: Shapes,
-    project: Project,
+    samples: MapSamples,
+    remainder: Remainder | None,
     cache: StageCache,
     *,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> PoseSpaceModel:
-    """`model` with K̃ at any pose, regressed over its poses, its clips, mixtures of them, and joints turned alone.
+    """`model` with K̃ at any pose, regressed over `samples`: its poses, its clips, mixtures, and joints turned alone.
 
     `contact` (m, r, r) is what contact adds at the poses, `shapes` what the modes come from: also what follows them
-    is found. A model whose rig never leaves its poses, or without stiffness correction, stays as it is, and so does one
-    whose stiffness cannot be regressed soundly.
+    is found. `remainder`: how the rest of the body yields beside the modes, if it may. A model whose stiffness cannot
+    be regressed soundly stays as it is.
     """
-    if not project.cubature.stiffness_correction:
-        return model
-    # Bases of their own at every pose keep contacts, beside which the rest may not yield.
-    yields = len(model.shapes) == 1 and project.basis.recipe != "paper"
-    samples = map_samples(model, seed=project.seed)
-    if samples is None:
-        return model
-    share = 1.0
+    yields, share = remainder is not None, 1.0
     rests: tuple[np.ndarray, ...] = ()
-    if yields:
-        share, rests = measured_remainder(
-            model,
-            flesh,
-            posing,
-            fabric,
-            shapes.loads,
-            cache,
-            seed=project.seed,
-            jobs=jobs,
-            progress=part_of(progress, 0, 2),
-        )
-        share = _steady(share, model, flesh, posing, fabric, cache)
-    progress = part_of(progress, 1, 2)
+    if remainder is not None:
+        share, rests = _steady(remainder.share, model, flesh, posing, fabric, cache), remainder.rests
     poses, groups, lengths = samples.poses, samples.groups, samples.lengths
     mixed = len(model.shapes) > 1 or not fabric.is_same_at_all_poses
     flexible = yields and not mixed
