@@ -8,7 +8,7 @@ import pytest
 from bodies_for_tests import beam
 from softrig.bases.modes import linear_modes
 from softrig.dynamics import static_equilibrium
-from softrig.pipeline.remainder import ALIKE, MOVE, SHARES, TOLERANCE, best_share, modes_at_rest, resting_errors
+from softrig.pipeline.remainder import ALIKE, LEVELS, MOVE, SHARES, TOLERANCE, best_share, modes_at_rest, resting_errors
 from softrig.pipeline.stiffness import STEADY, steady_share
 
 SIZE = 0.3 / MOVE  # loads that would bend a beam of two metres by 0.3
@@ -49,20 +49,22 @@ def test_a_body_that_is_its_own_basis_rests_where_it_rests(body, loads):
 
 def test_modes_that_can_do_everything_need_all_of_the_remainder(body, loads):
     errors, rests = resting_errors(body, np.eye(body.size), loads, SIZE)
-    assert errors.shape == (2, len(SHARES))
+    assert errors.shape == (len(LEVELS), 2, len(SHARES))
     for rest, load in zip(rests.T, loads.T, strict=True):
         # A multiple of the load holds the body there, up to what counts as rest.
         force = body.force(rest)
         assert np.linalg.norm(force - load * (force @ load) / (load @ load)) < 2.0 * TOLERANCE * np.linalg.norm(force)
     assert best_share(errors) == SHARES[-1]
-    assert np.sqrt(errors[:, -1]).max() < 0.1 * np.sqrt(errors[:, 0]).min()
+    assert np.sqrt(errors[0, :, -1]).max() < 0.1 * np.sqrt(errors[0, :, 0]).min()
+    # The milder a load, the less what goes beyond the linear part matters.
+    assert (np.diff(errors[..., 0], axis=0) < 0.0).all()
 
 
 def test_modes_that_can_do_little_need_little_of_it(body, loads):
     """A few linear modes stretch where the beam would swing on an arc: most of their remainder is locking."""
     errors, _ = resting_errors(body, linear_modes(body, 4).shapes, loads, SIZE)
     assert best_share(errors) < 0.5
-    assert errors[:, -1].sum() > 1.5 * errors.sum(axis=0).min()
+    assert errors[0, :, -1].sum() > 1.5 * errors[0].sum(axis=0).min()
 
 
 def test_small_loads_do_not_tell_and_the_linear_part_is_right(body):
@@ -73,12 +75,25 @@ def test_small_loads_do_not_tell_and_the_linear_part_is_right(body):
 
 
 def test_of_shares_that_are_alike_the_smallest_counts():
-    errors = np.full((3, len(SHARES)), 4.0)
-    errors[:, 3:6] = [1.5, 1.0, 1.01]
+    errors = np.full((1, 3, len(SHARES)), 4.0)
+    errors[..., 3:6] = [1.5, 1.0, 1.01]
     assert best_share(errors) == SHARES[4]
-    errors[:, 3] = 0.99 * ALIKE**2
+    errors[..., 3] = 0.99 * ALIKE**2
     assert best_share(errors) == SHARES[3]
-    assert best_share(np.zeros((0, len(SHARES)))) == SHARES[-1]
+    assert best_share(np.zeros((2, 0, len(SHARES)))) == SHARES[-1]
+
+
+def test_mild_loads_count_as_much_as_violent_ones():
+    errors = np.full((2, 3, len(SHARES)), 4.0)
+    errors[0, :, 5:7] = [1.5, 1.0]
+    errors[1] *= 1e-4
+    errors[1, :, 5:7] = [1e-4, 2e-4]
+    assert best_share(errors[:1]) == SHARES[6]
+    assert best_share(errors) == SHARES[5]
+    errors[1, :, 6] = np.nan  # a level at which some share found no rest tells nothing
+    assert best_share(errors) == SHARES[6]
+    errors[1] = 1e-8 * np.linspace(0.0, 1.0, len(SHARES))  # nor does one that is at rest to the last digit
+    assert best_share(errors) == SHARES[6]
 
 
 def test_tets_do_not_take_away_what_is_not_there() -> None:
