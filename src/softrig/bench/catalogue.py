@@ -87,7 +87,7 @@ BENCHES: dict[str, Bench] = {
     "fidelity-others": Bench(
         fidelity.fidelity_others,
         "the same for a gorilla soft to its fingertips and for the others",
-        20.0,
+        26.0,
         only_long=True,
     ),
     "fidelity-sweep": Bench(

@@ -112,6 +112,7 @@ _ARM = _COARSE.changed(basis={"modes": 45, "regions": 3})
 _X = _COARSE.changed(basis={"modes": 30, "regions": 1}, poses={"count": 3}, material={"young": 4e5})
 """Held at its crossing alone: as soft as flesh it would swing by a third of its size."""
 _FIRM_X = _X.changed(material={"young": 3.2e6})
+_ARM_OF_MANY, _X_OF_MANY = (project.changed(basis={"modes": 100}) for project in (_ARM, _X))
 _SOFT = _COARSE.changed(material={"bony": False})
 WHOLE, LIMB = 8.0, 15.0
 CONVERGED_GOALS = {WHOLE: 12.0, LIMB: 18.0}
@@ -137,6 +138,10 @@ OTHERS = (
     Case("x", "shake", WHOLE, _X, baselines=False),
     Case("x", "shake", WHOLE, _FIRM_X, baselines=False, called="x eight times as firm"),
     Case("x", "bow", WHOLE, _X, baselines=False),
+    Case("arm", "bend", LIMB, _ARM_OF_MANY, baselines=False, called="arm of 100 modes"),
+    Case("arm", "wave", LIMB, _ARM_OF_MANY, baselines=False, called="arm of 100 modes"),
+    Case("x", "bend", WHOLE, _X_OF_MANY, baselines=False, called="x of 100 modes"),
+    Case("x", "bow", WHOLE, _X_OF_MANY, baselines=False, called="x of 100 modes"),
 )
 
 
@@ -250,8 +255,8 @@ def fidelity(update: Update) -> Record:
 
 
 def fidelity_others(update: Update) -> Record:
-    """Clips of a gorilla whose hands, feet and head are as soft as the rest, and all other clips of the built-in
-    characters: ours, and the same modes alone."""
+    """Clips of a gorilla whose hands, feet and head are as soft as the rest, all other clips of the built-in
+    characters, and some of those that have fewer modes with a hundred: ours, and the same modes alone."""
     return _cases("fidelity-others", "The same for other flesh and all other built-in characters", OTHERS, update)
 
 
