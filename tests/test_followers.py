@@ -325,7 +325,9 @@ def test_bodies_at_rest_are_seen_from_their_vertices(built: Built, cache) -> Non
         model, built.flesh, built.posing, built.fabric, built.shapes.loads, StageCache(cache), seed=0
     )
     assert 0.0 < found.share <= 1.0
-    assert found.is_whole == (found.share == 1.0)
+    assert found.told
+    assert not replace(found, share=1.0, told=False).is_whole, "where nothing tells nothing leans on tets"
+    assert replace(found, share=1.0).is_whole
     assert sum(field.shape[2] for field in found.rests) >= len(found.rests) == len(model.poses)
     for index, field in enumerate(found.rests):
         flesh, fabric = built.flesh, built.fabric

@@ -40,7 +40,7 @@ from softrig.pipeline.pose_samples import (
     poses_of_one,
 )
 from softrig.pipeline.reduction import LEANING, between_poses_errors
-from softrig.pipeline.stiffness import SOUND, STIFF, UNBOUNDED, flexibility_range, is_sound, stiffness_range
+from softrig.pipeline.stiffness import SOUND, STIFF, TRUE, UNBOUNDED, flexibility_range, is_sound, stiffness_range
 from softrig.pipeline.yielding import YieldingStiffness
 from softrig.project import Project
 from softrig.rig.clip import Clip
@@ -152,12 +152,16 @@ def test_modes_that_do_everything_by_themselves_lean_on_their_tets(cache: Path) 
     built = build_parts(bends, project, cache=cache, jobs=1)
     model = built.model
     assert model.cubature.beyond == 1.0
+    assert model.notes["stiffness map"]["softest"] < TRUE
     assert model.cubature.stiffness_map is None
     assert model.followers is model.yielding is model.carried_mass is None
     assert 1.9 < len(model.cubature.tets) / (TETS_PER_MODE * model.mode_count) <= LEANING
-    assert not any("learned" in problem for problem in soft_problems(model))
     few = build(bends, project.changed(cubature={"count": 60}), cache=cache, jobs=1)
-    assert len(few.cubature.tets) <= 60  # what somebody asks for counts
+    assert len(few.cubature.tets) <= 60  # what somebody asks for counts, and is told of
+    for own, told in ((model, False), (few, True)):
+        assert own.notes["leans on tets"]
+        assert any("leans on its chosen tets" in problem for problem in soft_problems(own)) == told
+        assert not any("learned" in problem for problem in soft_problems(own))
     _, poses = x.clip("bend").resample(60.0)
     damping = default_damping(built)
     stepper = Stepper(model, rate=180.0, damping=damping, gravity=(0.0, 0.0, 0.0))

@@ -71,7 +71,7 @@ WORDS: dict[str, Word] = {
     "bony": Word(),
     "firm": Word(),
     "poses.count": Word("poses"),
-    "cubature.count": Word("tets", "1.5 a mode, 3 where flesh turns far", "How many tets are chosen."),
+    "cubature.count": Word("tets", "1.5 a mode, 3 in very soft bodies", "How many tets are chosen."),
     "given": Word(meaning="Poses chosen by hand; they come first."),
     "clips": Word(absent="all", meaning="From which clips poses are chosen."),
     "corrections": Word(),

@@ -35,6 +35,8 @@ WEIGHT = ".weight"
 """How the parameter of a morph ends."""
 MOST_JOINTS, LONGEST_NAME = 8, 60
 """Named in a line, and letters of each."""
+LEAN_ON = 2.5
+"""Tets a mode that a model which leans on its tets should have."""
 LOOSE = 0.15
 """Forces further off than this along the clips are told of."""
 STIFF = 0.9
@@ -352,17 +354,23 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
             turned = so_many_are(round(fit["inverted"]), "tet")
             problems.append(f"pose '{name}': {turned} inside out; choose a milder pose")
     learned = model.notes.get("stiffness map", {"kept": True})
-    if not learned["kept"]:
+    if not (learned["kept"] or model.notes.get("leans on tets")):
         problems.append(
             f"the stiffness between the poses could not be learned ({learned['softest']:.2g} to "
             f"{learned['stiffest']:.2g} times the true one at sample poses) and is mixed; more poses help"
+        )
+    if model.notes.get("leans on tets") and len(model.cubature.tets) < LEAN_ON * model.mode_count:
+        problems.append(
+            f"a body this soft leans on its chosen tets, and {len(model.cubature.tets):,} may let it fly apart; leave "
+            f"cubature.count out of the project file, or ask for three a mode"
         )
     if trouble := region_trouble(model):
         problems.append(trouble)
     between = _errors_along_clips(model.notes)
     if between and max(between.values()) > LOOSE:
         moment = max(between, key=lambda name: between[name])
-        few = "more of them (cubature.count)" if len(model.cubature.tets) < model.mode_count else "more poses"
+        by_tets = model.notes.get("leans on tets") or len(model.cubature.tets) < model.mode_count
+        few = "more of them (cubature.count)" if by_tets else "more poses"
         stiffness = "mixed" if model.cubature.stiffness_map is None else "learned"
         mixed_in = model.cubature.stiffness_map is None and _touches_itself(model)
         springs = " (contacts' springs included)" if mixed_in else ""

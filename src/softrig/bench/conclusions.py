@@ -16,7 +16,7 @@ WHY_STIFFER = (
 )
 WHY_NEARER = (
     "The same modes alone err less than ours here: they hold nearly all of the motion, so that nothing needs to yield "
-    "beside them, and their forces are exact, where ours are learned."
+    "beside them, and their forces are exact, where ours are learned, or those of a few tets."
 )
 WHY_NEARER_ALTHOUGH = (
     "The same modes alone err less than ours here: their forces are exact, where ours are learned, and in this clip "
@@ -25,8 +25,8 @@ WHY_NEARER_ALTHOUGH = (
 MODES_LIMIT = "More modes (--modes, or basis.modes in the project file) bring it nearer."
 MAPS_LIMIT = (
     "The modes are not what limits it, and more of them hardly help: what is off is how stiff the flesh is taken to be "
-    "between the poses. Poses or clips in the build that come near to this clip help; moments that are worth a pose, "
-    "if any are, 'softrig info' of the built model names."
+    "between the poses, or where it turns far. Poses or clips in the build that come near to this clip help; moments "
+    "that are worth a pose, if any are, 'softrig info' of the built model names."
 )
 
 

@@ -256,7 +256,7 @@ def fidelity(update: Update) -> Record:
 
 def fidelity_others(update: Update) -> Record:
     """Clips of a gorilla whose hands, feet and head are as soft as the rest, all other clips of the built-in
-    characters, and some of those that have fewer modes with a hundred: ours, and the same modes alone."""
+    characters, and some of arm and X again with a hundred modes: ours, and the same modes alone."""
     return _cases("fidelity-others", "The same for other flesh and all other built-in characters", OTHERS, update)
 
 

@@ -21,7 +21,7 @@ from softrig.pipeline.cache import Arrays, StageCache, content_hash, text_array,
 from softrig.pipeline.elasticity import mixed_elasticity, pose_elasticity
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
-from softrig.pipeline.inertia import make_inertia
+from softrig.pipeline.inertia import Inertia, make_inertia
 from softrig.pipeline.inertia_map import with_inertia_map
 from softrig.pipeline.parallel import Progress, part_of
 from softrig.pipeline.pose_samples import map_samples
@@ -57,12 +57,12 @@ def reduce_forces(
 ) -> PoseSpaceModel:
     """Train the cubature, project everything else exactly, and put the model together.
 
-    Modes that can do nearly everything by themselves (all of the remainder counts, `pipeline.remainder`) need nothing
-    that yields beside them, and no map: their stiffness at any pose is that of the tets there, of which they get more,
-    and ΔK mixed. Learned stiffness is right to some percent, and these percents do not turn with the flesh: an X that
-    bends by a right angle was thrown about by them.
+    Modes that can do nearly everything by themselves (all of the remainder counts, `pipeline.remainder`), and whose
+    stiffness between the poses cannot be learned well, lean on their tets: these know every pose by themselves, and
+    there are more of them.
     """
     model, rotations, inertia = _projected(character, flesh, posing, fabric, shapes, project)
+    contact = contact_stiffness(flesh, fabric, shapes, rotations)
     samples = map_samples(model, seed=project.seed) if project.cubature.stiffness_correction else None
     remainder = None
     # Bases of their own at every pose keep contacts, beside which the rest may not yield.
@@ -78,23 +78,11 @@ def reduce_forces(
             jobs=jobs,
             progress=part_of(progress, 0, 4),
         )
-    leans = remainder is not None and remainder.is_whole
-    usual = TETS_PER_MODE * model.mode_count
-    count = project.cubature.count or round(LEANING * usual if leans else usual)
+    usual = round(TETS_PER_MODE * model.mode_count)
+    count = project.cubature.count or usual
     trained = _cubature(flesh, posing, fabric, shapes, project, count, cache, part_of(progress, 1, 4))
-    contact = contact_stiffness(flesh, fabric, shapes, rotations)
-    model = replace(
-        model,
-        cubature=Cubature(
-            trained["tets"],
-            trained["weights"],
-            fabric.young[:, trained["tets"]],
-            fabric.poisson[:, trained["tets"]],
-            trained["correction"] + contact,
-            model.cubature.inertial_vertices,
-        ),
-    )
-    if samples is not None and not leans:
+    model = replace(model, cubature=_chosen(trained, fabric, contact, inertia.vertices))
+    if samples is not None:
         model = with_stiffness_map(
             model,
             flesh,
@@ -108,17 +96,22 @@ def reduce_forces(
             jobs=jobs,
             progress=part_of(progress, 2, 4),
         )
+    leans = remainder is not None and remainder.is_whole and model.cubature.stiffness_map is None
+    if leans and project.cubature.count is None:
+        trained = _cubature(flesh, posing, fabric, shapes, project, round(LEANING * usual), cache, None)
+        model = replace(model, cubature=_chosen(trained, fabric, contact, inertia.vertices))
+    model.notes["leans on tets"] = leans
     model, told = with_inertia_map(model, project, cache, part_of(progress, 3, 4))
-    notes = _notes(model, posing, fabric, shapes, text_value(trained["report"]), inertia | told, project)
+    notes = _notes(model, posing, fabric, shapes, text_value(trained["report"]), inertia.report | told, project)
     model.notes.update(notes)
     return model
 
 
 def _projected(
     character: Character, flesh: Flesh, posing: Posing, fabric: Fabric, shapes: Shapes, project: Project
-) -> tuple[PoseSpaceModel, np.ndarray, dict[str, Any]]:
+) -> tuple[PoseSpaceModel, np.ndarray, Inertia]:
     """The model of these shapes with all that is projected exactly, without tets; the vertices' rotations at the poses
-    (m, n, 3, 3); and how good its inertia is."""
+    (m, n, 3, 3); and what its inertia comes from."""
     mass = fabric.density * flesh.unit_mass
     inertia = make_inertia(flesh, posing, shapes, mass, project)
     rotations, frames = _rotations(posing, flesh)
@@ -144,7 +137,14 @@ def _projected(
         modes_order=shapes.sigma,
         frequencies=shapes.frequencies,
     )
-    return model, rotations, inertia.report
+    return model, rotations, inertia
+
+
+def _chosen(trained: Arrays, fabric: Fabric, contact: np.ndarray, inertial: np.ndarray) -> Cubature:
+    """The tets that were `trained`, with the springs of contacts (m, r, r) in their correction."""
+    tets = trained["tets"]
+    young, poisson = fabric.young[:, tets], fabric.poisson[:, tets]
+    return Cubature(tets, trained["weights"], young, poisson, trained["correction"] + contact, inertial)
 
 
 def _rotations(posing: Posing, flesh: Flesh) -> tuple[np.ndarray, np.ndarray]:

@@ -32,10 +32,10 @@ from softrig.pipeline.shapes import posed_body
 from softrig.pipeline.yielding import raised, yielding_shapes, yielding_stiffness
 
 SHARES = (0.03, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
-"""What γ may be. At rest under loads an arm of 1,500 tets and 100 modes is 17, 14 and 5 % off at 0.2, 0.6 and 0.8; on a
-wave that it did not see 16, 14 and 7. A gorilla of 5,300 tets and 100 modes is 14, 16 and 22 % off at rest at 0.2, 0.4
-and 0.8; on a jump, with its stiffness known, 14, 15 and, at 1, 27. A letter X, whose K⁺ is far below VᵀKV and has to
-be raised, is 25 and 43 % off at 0.02 and 0.1 as it is bent by 90° to both sides."""
+"""What γ may be. At rest under violent loads alone an arm of 1,500 tets and 100 modes is 17, 14 and 5 % off at 0.2, 0.6
+and 0.8; on a wave that it did not see 16, 14 and 7. A gorilla of 5,300 tets and 100 modes is 14, 16 and 22 % off at
+rest at 0.2, 0.4 and 0.8; on a jump, with its stiffness known, 14, 15 and, at 1, 27. A letter X, whose K⁺ is far below
+VᵀKV and has to be raised, is 25 and 43 % off at 0.02 and 0.1 as it is bent by 90° to both sides."""
 ALIKE = 1.1
 """Of shares whose errors are within this factor of the least, the smallest: a stiffness that has to be raised to more
 of VᵀKV depends on the pose less smoothly, and its map errs more. At rest 0.03 is worse than 0.1 by 9 % for a gorilla,
@@ -44,7 +44,7 @@ off. A gorilla of 200 modes errs on a jump by 12.9 and 16.0 % at 0.2 and 0.4."""
 LOADS = 8
 """Over all poses, at least two at each."""
 MOVE = 0.0075
-"""RMS displacement by a load, of the body's size: violent moments. A third of that tells the shares less well apart."""
+"""RMS displacement by the largest loads, of the body's size: violent moments."""
 LEVELS = (1.0, 1.0 / 3.0, 1.0 / 9.0)
 """Of that: how large the loads are. Clips move flesh by 0.0003 to 0.004 of the size, an X by far more. An arm of 5,400
 tets and 100 modes is nearest with 0.8, 0.6 and 0.2 at these; its bend, which it did not see, is 17 % off with the first
@@ -64,12 +64,14 @@ class Remainder:
     share: float
     """γ."""
     rests: tuple[np.ndarray, ...]
-    """Of each pose (n, 3, k) metres, seen from the vertices: where the full body came to rest."""
+    """Of each pose (n, 3, k) metres, seen from the vertices: where the largest loads brought the full body to rest."""
+    told: bool = True
+    """Whether any load told the shares apart."""
 
     @property
     def is_whole(self) -> bool:
         """Whether modes that can do nothing but V x came nearest."""
-        return self.share == SHARES[-1]
+        return self.told and self.share == SHARES[-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +103,7 @@ def measured_remainder(
 ) -> Remainder:
     """γ of a model with one basis for all poses; `loads` (n, 3, L) that the rig can cause at each, m/s².
 
-    Of the model only its shapes, poses and mass are used.
+    Of the model nothing is used that has to do with forces.
     """
     poses = model.poses.parameters
     size = float(np.linalg.norm(np.ptp(flesh.mesh.vertices, axis=0)))
@@ -123,19 +125,21 @@ def measured_remainder(
         field = np.zeros((len(flesh.mesh.vertices), 3, arrays["rests"].shape[1]))
         field[~flesh.fixed] = arrays["rests"].reshape(len(arrays["rests"]) // 3, *field.shape[1:])
         rests.append(np.einsum("nji,njk->nik", model.vertex_rotations(p), field, optimize=True))
-    return Remainder(best_share(np.concatenate([arrays["errors"] for arrays in found], axis=1)), tuple(rests))
+    errors = np.concatenate([arrays["errors"] for arrays in found], axis=1)
+    return Remainder(best_share(errors), tuple(rests), bool(np.isfinite(errors).all(axis=2).any()))
 
 
 def best_share(errors: np.ndarray) -> float:
     """γ from squared errors (levels, k, len(SHARES)) of k loads, nan where one has none; all of the remainder where no
-    load tells. Every level counts alike, by how many times the least error of its own a share has."""
+    load tells. Of a level it counts how many times its least error a share has, and the mean over the levels decides."""
     told = [level[np.isfinite(level).all(axis=1)] for level in errors]
     roots = [np.sqrt(level.mean(axis=0)) for level in told if len(level)]
     if not roots:
         return SHARES[-1]
     # Nearer than rests are found to be at rest nothing is told apart.
-    times = np.sum([np.maximum(root, TOLERANCE) / max(root.min(), TOLERANCE) for root in roots], axis=0)
-    return SHARES[int(np.argmax(times <= ALIKE * times.min()))]
+    times = [np.maximum(root, TOLERANCE) / max(root.min(), TOLERANCE) for root in roots]
+    mean = np.mean(times, axis=0)
+    return SHARES[int(np.argmax(mean <= ALIKE * mean.min()))]
 
 
 def _errors(task: _Task) -> Arrays:
