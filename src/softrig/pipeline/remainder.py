@@ -131,7 +131,7 @@ def measured_remainder(
 
 def best_share(errors: np.ndarray) -> float:
     """γ from squared errors (levels, k, len(SHARES)) of k loads, nan where one has none; all of the remainder where no
-    load tells. Of a level it counts how many times its least error a share has, and the mean over the levels decides."""
+    load tells. Of a level counts how many times its least error a share has, and the mean over the levels decides."""
     told = [level[np.isfinite(level).all(axis=1)] for level in errors]
     roots = [np.sqrt(level.mean(axis=0)) for level in told if len(level)]
     if not roots:
