@@ -297,9 +297,10 @@ def as_kept(matrices: np.ndarray) -> np.ndarray:
     return matrices.astype(np.float32).astype(np.float64)
 
 
-def mapped(model, seed=0, own=1, flexible=False):
+def mapped(model, seed=0, own=1, flexible=False, beside_tets=False):
     """The model with a stiffness map of random components over its features: `own` of poses, springs of the last pose,
-    two learned; where it is `flexible`, those of the flexibility of a stiffness of the same size."""
+    two learned; where it is `flexible`, those of the flexibility of a stiffness of the same size; `beside_tets`: of
+    what the tets miss."""
     rng = np.random.default_rng(seed)
     r = model.mode_count
     columns = np.flatnonzero(model.poses.feature_weights).astype(np.int32)
@@ -322,6 +323,7 @@ def mapped(model, seed=0, own=1, flexible=False):
         matrices,
         np.array([len(model.poses) - 1], np.int32),
         flexible,
+        beside_tets,
     )
     return replace(model, cubature=replace(model.cubature, stiffness_map=known))
 

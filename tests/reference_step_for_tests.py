@@ -132,7 +132,7 @@ def elasticity(model: PoseSpaceModel, pose: Pose, q: np.ndarray, tet_scale=None)
         weight = volume * (pose.positive @ cubature.weights[:, k])
         force += weight * G.T @ P.ravel()
         stiffness += weight * G.T @ H @ G
-        if pose.mixing is not None:
+        if not cubature.holds_linear:
             laws.hessian(law, np.eye(3), lam, mu, H, work)
             force -= weight * G.T @ H @ G @ x
             stiffness -= weight * G.T @ H @ G

@@ -30,6 +30,7 @@ MODELS = {
     "world": lambda: bar_model(poses=2, interpolation="world"),
     "black box": lambda: bar_model(black_box=True),
     "maps": lambda: inertia_mapped(mapped(bar_model(poses=2, regions=2))),
+    "beside tets": lambda: mapped(bar_model(poses=2, regions=2, basis_poses=1), beside_tets=True),
     "flexible": lambda: with_more_mass(mapped(bar_model(poses=2, regions=2, basis_poses=1), flexible=True)),
 }
 
@@ -58,6 +59,7 @@ def test_models_come_back(kind: str, tmp_path: Path) -> None:
     assert np.array_equal(again.moved_mass, model.moved_mass)
     assert np.array_equal(again.inertia_at(p), model.inertia_at(p))
     assert np.array_equal(again.linear_part(p), model.linear_part(p))
+    assert again.cubature.holds_linear == model.cubature.holds_linear
 
 
 def test_a_file_of_version_3_comes_back(tmp_path: Path) -> None:
@@ -150,6 +152,26 @@ def test_maps_of_version_7_are_of_the_stiffness_itself(tmp_path: Path) -> None:
         save_file(tensors, tmp_path / "torn.softrig", METADATA | {"version": "8"})
         with pytest.raises(ModelFileError, match="flexible"):
             load_character_model(tmp_path / "torn.softrig")
+
+
+def test_maps_of_version_10_are_never_of_what_tets_miss(tmp_path: Path) -> None:
+    model = rounded(MODELS["maps"]())
+    save_model(model, tmp_path / "a.softrig")
+    tensors = load_file(tmp_path / "a.softrig")
+    document = json.loads(tensors["document"].tobytes())
+    assert document.pop("beside_tets") is False
+    tensors["document"] = np.frombuffer(json.dumps(document).encode(), np.uint8)
+    save_file(tensors, tmp_path / "old.softrig", METADATA | {"version": "10"})
+    assert not load_character_model(tmp_path / "old.softrig").cubature.holds_linear
+    for strange in ({}, {"beside_tets": "yes"}):
+        tensors["document"] = np.frombuffer(json.dumps(document | strange).encode(), np.uint8)
+        save_file(tensors, tmp_path / "torn.softrig", METADATA | {"version": "11"})
+        with pytest.raises(ModelFileError, match="beside_tets"):
+            load_character_model(tmp_path / "torn.softrig")
+    known = model.cubature.stiffness_map
+    assert known is not None
+    with pytest.raises(InputError, match="no flexibility"):
+        replace(known, flexible=True, beside_tets=True)
 
 
 def test_a_flexibility_that_is_none_is_refused(tmp_path: Path) -> None:

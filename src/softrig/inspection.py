@@ -354,7 +354,7 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
             turned = so_many_are(round(fit["inverted"]), "tet")
             problems.append(f"pose '{name}': {turned} inside out; choose a milder pose")
     learned = model.notes.get("stiffness map", {"kept": True})
-    if not (learned["kept"] or model.notes.get("leans on tets")):
+    if not learned["kept"]:
         problems.append(
             f"the stiffness between the poses could not be learned ({learned['softest']:.2g} to "
             f"{learned['stiffest']:.2g} times the true one at sample poses) and is mixed; more poses help"

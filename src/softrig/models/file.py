@@ -28,7 +28,7 @@ from softrig.rig.protocol import Rig
 
 FORMAT = "softrig"
 REDUCED_BODY, POSE_SPACE = "reduced-body", "pose-space"
-VERSIONS = {REDUCED_BODY: 1, POSE_SPACE: 10}
+VERSIONS = {REDUCED_BODY: 1, POSE_SPACE: 11}
 """By kind, the newest version that is written and read."""
 MAX_HEADER_BYTES = 1 << 20
 

@@ -64,6 +64,6 @@ def reduced_elasticity(
 ) -> tuple[np.ndarray, np.ndarray]:
     """f̂ (r,) and K̂ (r, r) at x = Υq (r,), at the prepared pose."""
     force = np.empty_like(x)
-    elasticity(chunks, sums, memory, x, x, False, True, projected, -1, force)
+    elasticity(chunks, sums, memory, x, x, False, True, projected, -1, False, force)
     lower = np.tril(memory.stiffness)
     return force, lower + np.tril(lower, -1).T

@@ -135,9 +135,10 @@ class Cubature:
     inertial_vertices: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
     """(n_s,) int32 black-box: tet vertices whose accelerations stand for all."""
     stiffness_map: StiffnessMap | None = field(default=None, repr=False)
-    """K̃ at u = 0 of any pose, in place of ΔK: the tets then give only what goes beyond the linear part.
+    """K̃ at u = 0 of any pose, in place of ΔK: the tets then give only what goes beyond the linear part. Or, if it is
+    `beside_tets`, ΔK of any pose.
 
-    None: the ΔK of the poses, mixed by w⁺, are added to all of it.
+    None: the ΔK of the poses, mixed by w⁺.
     """
     beyond: float = 1.0
     """How much of what goes beyond the linear part counts; `weights` have this factor in them."""
@@ -145,6 +146,11 @@ class Cubature:
     def softened(self, share: float) -> Cubature:
         """The same where only a share of what goes beyond the linear part counts."""
         return replace(self, weights=share * self.weights, beyond=share * self.beyond)
+
+    @property
+    def holds_linear(self) -> bool:
+        """Whether the linear part is the tets' own, with ΔK; else it is the map's, and they give what is beyond it."""
+        return self.stiffness_map is None or self.stiffness_map.beside_tets
 
     @property
     def linear_parts(self) -> np.ndarray:
@@ -358,7 +364,7 @@ class PoseSpaceModel:
         return positive if known is None else known.weights(self.pose_features(p), positive)
 
     def linear_part(self, p: np.ndarray) -> np.ndarray:
-        """(r, r) K̃ at u = 0 of parameters p (P,) by the stiffness map, else ΔK; for coordinates Υq."""
+        """(r, r) K̃ at u = 0 of parameters p (P,), or ΔK where the tets hold the linear part; for coordinates Υq."""
         known, weights = self.cubature.stiffness_map, self.linear_weights(p)
         return np.tensordot(weights, self.cubature.linear_parts, axes=1) if known is None else known.stiffness(weights)
 

@@ -70,7 +70,7 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
     arrays |= {f"poses.{name}": getattr(model.poses, name) for name in _POSES}
     arrays |= {f"cubature.{name}": getattr(model.cubature, name) for name in _CUBATURE}
     pairs: dict[str, float] = {}
-    flexible = False
+    flexible = beside_tets = False
     for prefix, known, names in (
         ("stiffness", model.cubature.stiffness_map, _STIFFNESS),
         ("inertia_map", model.inertia_map, _INERTIA),
@@ -78,7 +78,8 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
         if known is not None:
             arrays |= {f"{prefix}.{name}": getattr(known, name) for name in names}
             pairs[prefix] = known.pairs
-            flexible |= isinstance(known, StiffnessMap) and known.flexible
+            if isinstance(known, StiffnessMap):
+                flexible, beside_tets = known.flexible, known.beside_tets
     _put_tet_rig(model.tet_rig, arrays)
     if model.followers is not None:
         _put_followers(model.followers, arrays)
@@ -95,6 +96,7 @@ def tensors_of(model: PoseSpaceModel) -> Arrays:
         "beyond": model.cubature.beyond,
         "pairs": pairs,
         "flexible": flexible,
+        "beside_tets": beside_tets,
         "corrective": [list(pair) for pair in model.corrective],
         "pose_names": list(model.poses.names),
         "region_names": list(model.region_names),
@@ -205,10 +207,11 @@ def _map(
         if kind is StiffnessMap:
             found.setdefault("touching", np.zeros(0, np.int32))
     if kind is StiffnessMap:
-        # Before version 8 it was always the stiffness itself that was regressed.
-        found["flexible"] = version >= 8 and document["flexible"]
-        if not isinstance(found["flexible"], bool):
-            raise InputError(f"'flexible' is neither true nor false: {found['flexible']!r}")
+        # Before version 8 it was always the stiffness itself that was regressed, before 11 never what tets miss of it.
+        for name, since in (("flexible", 8), ("beside_tets", 11)):
+            found[name] = version >= since and document[name]
+            if not isinstance(found[name], bool):
+                raise InputError(f"'{name}' is neither true nor false: {found[name]!r}")
     missing = set(names) - found.keys()
     if missing:
         raise InputError(f"the map '{prefix}' lacks {', '.join(sorted(missing))}")

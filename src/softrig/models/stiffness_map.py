@@ -21,6 +21,10 @@ Where the flesh itself changes by pose weight (materials or bases of their own a
 for it is that which follows the materials; in files before version 8, and where the rest does not yield, with K̃_0 alone
 in place of the first sum. Elsewhere pose weights must not be in it: pose weights have a tip at every pose, which
 the stiffness does not have and no smooth kernel takes away again.
+
+Where modes lean on their tets (`beside_tets`) it is ΔK(p) that is regressed in K̃'s place, what the tets miss of the
+stiffness. These know the pose themselves and give all of their force: nothing is taken from it that, beyond the samples
+or in flesh that turns far, is not there.
 """
 
 from __future__ import annotations
@@ -55,6 +59,8 @@ class StiffnessMap(PoseKernel):
     """(s,) int32 the poses j whose contacts hold."""
     flexible: bool = False
     """Whether F is regressed, s²; else K̃, 1/s²."""
+    beside_tets: bool = False
+    """Whether ΔK is regressed in place of K̃, to be added to all that the tets give."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,6 +72,8 @@ class StiffnessMap(PoseKernel):
             )
         for name in ("coefficients", "components"):
             require_finite(getattr(self, name), f"stiffness map: {name}")
+        if self.flexible and self.beside_tets:
+            raise InputError("what tets miss of a stiffness is no flexibility")
         if self.flexible and (self.own != 1 or not _is_definite(self.components[0])):
             raise InputError("the flexibility of the first pose is not one positive definite matrix")
 
@@ -97,7 +105,7 @@ class StiffnessMap(PoseKernel):
         return np.concatenate([own, contact_share(positive[self.touching]), self.kernel(features) @ self.coefficients])
 
     def stiffness(self, weights: np.ndarray) -> np.ndarray:
-        """(r, r) K̃ from the weights of the components, 1/s².
+        """(r, r) K̃, or ΔK beside the tets, from the weights of the components, 1/s².
 
         Of what was learned of a flexibility less counts where, beyond all samples, it would be none, or hardly one.
         """

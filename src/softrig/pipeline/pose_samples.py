@@ -2,7 +2,9 @@
 
 The maps add up what each joint does. Clips move joints together, and within their own range: what a joint does alone,
 and beyond that range, only poses tell in which nothing else moves. Control points of wires are places in space: taken
-from different moments they would tear the body apart, so they count and move all together.
+from different moments they would tear the body apart, so they count and move all together. What moves tets and is no
+feature of the pose, as the weight of a corrective morph, is what the clips make of it at such features: set free, it
+would be noise to the maps.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
+from softrig.models.pose_kernel import pose_kernel
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.numerics.rotations import (
     quaternion_conjugate,
@@ -44,6 +48,10 @@ With half of the joints of every mixture it errs by 10.3 to 10.6 % (four seeds),
 mixtures by 10.7 to 10.8 (three)."""
 STILL = 1e-6
 """Weighted features that change less than this do not move."""
+DRIVING = 400
+"""Frames of the clips, at most, that tell what else moves with the joints."""
+DRIVING_NOISE = 1e-3
+"""Of the kernel's diagonal: how nearly they are met."""
 _POINT = re.compile(r"\.\d+\.[xyz]$")
 """How the parameters of a control point end (`rig.deformers.Wire`)."""
 SAME = 1e-3
@@ -171,9 +179,39 @@ def sample_poses(
     return whole[chosen], usual
 
 
+def with_driven(model: PoseSpaceModel, poses: np.ndarray, frames: np.ndarray) -> np.ndarray:
+    """`poses` (k, P) with all that is no feature as the frames (t, P) have it, where these move it.
+
+    Regressed on the features that count, joint by joint, within the frames' range. On skeletons, whose tets follow the
+    bones alone, such parameters move nothing that a map learns.
+    """
+    if model.tet_rig.kind == "skin" and model.tet_rig.frame_fit is None:
+        return poses
+    parameters = model.rig.parameters
+    turns = parameters.quaternions[:, None] + np.arange(4)
+    others = np.setdiff1d(np.arange(len(parameters)), turns)
+    others = others[model.pose_features.weights[_places(parameters)[others]] == 0.0]
+    driven = others[np.ptp(frames[:, others], axis=0) > STILL]
+    columns, groups = feature_groups(model, frames)
+    if not (len(driven) and len(columns)):
+        return poses
+    frames = frames[:: -(-len(frames) // DRIVING)]
+    features = model.pose_features(frames)[:, columns]
+    asked = np.clip(model.pose_features(poses)[:, columns], features.min(axis=0), features.max(axis=0))
+    lengths = kernel_lengths(model, features, columns, groups)
+    kernel = pose_kernel(features, features, groups, lengths, pairs=0.0)
+    kernel += DRIVING_NOISE * kernel[0, 0] * np.eye(len(kernel))
+    mean = frames[:, driven].mean(axis=0)
+    learned = cho_solve(cho_factor(kernel, lower=True), frames[:, driven] - mean)
+    poses = poses.copy()
+    poses[:, driven] = mean + pose_kernel(asked, features, groups, lengths, pairs=0.0) @ learned
+    return poses
+
+
 def poses_of_one(model: PoseSpaceModel, frames: np.ndarray) -> np.ndarray:
     """(k, P) the first pose with one joint turned by ± `ALONE` about one of its axes, or with one other parameter
-    `BEYOND` times as far from there as any frame (t, P); if that is an angle, as far as a joint, too.
+    `BEYOND` times as far from there as any frame (t, P); if that is an angle, as far as a joint, too. What it drives
+    goes with it.
 
     Of those that the frames move; of a model without clips, all joints that reach far enough.
     """
@@ -198,13 +236,14 @@ def poses_of_one(model: PoseSpaceModel, frames: np.ndarray) -> np.ndarray:
     for index, place in enumerate(others):
         begin = len(turns) * len(joints) + len(ends) * index
         found[begin : begin + len(ends), place] = ends[:, place]
-    return found
+    return with_driven(model, found, frames)
 
 
 def mixed_poses(model: PoseSpaceModel, frames: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
     """(count, P) poses that take each joint, other parameter, or all control points, from a frame (k, P) of their own.
 
-    By chance half of these go `BEYOND` times as far from rest: somebody will pose the character as no clip does.
+    By chance half of these go `BEYOND` times as far from rest: somebody will pose the character as no clip does. What
+    they drive goes with them.
     """
     parameters = model.rig.parameters
     owner = np.arange(len(parameters))
@@ -215,7 +254,7 @@ def mixed_poses(model: PoseSpaceModel, frames: np.ndarray, count: int, random: n
     picks = random.integers(len(frames), size=(count, len(parameters)))[:, owner]
     mixed = frames[picks, np.arange(len(parameters))]
     farther = random.integers(2, size=mixed.shape)[:, owner] == 1
-    return np.where(farther, _exaggerated(parameters, mixed), mixed)
+    return with_driven(model, np.where(farther, _exaggerated(parameters, mixed), mixed), frames)
 
 
 def _exaggerated(parameters: Parameters, poses: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
+from softrig.forces.projection import PoseElasticity
 from softrig.models.followers import Followers
 from softrig.models.pose_kernel import PAIRS, joint_kernels, mixed_kernel
 from softrig.models.pose_space import PoseSpaceModel
@@ -58,11 +59,6 @@ STIFF = 4.0
 """And below so many times the true one in its stiffest: there it hardly moves, whichever it is, and without the map a
 gorilla's forces would be 45 % off between the poses."""
 
-
-TRUE = 0.85
-"""Where all of the remainder counts it must stay above this share. What it is off by does not turn with the flesh: a
-soft X of 100 modes, whose map has 0.7, was thrown about, even with the forces of every tet. An arm's has 0.93 to 0.97
-and needs half the tets, a fifth of the time."""
 UNBOUNDED = 1e9
 """Stands for infinity, which no file of a model can hold."""
 
@@ -84,12 +80,14 @@ def with_stiffness_map(
     """`model` with K̃ at any pose, regressed over `samples`: its poses, its clips, mixtures, and joints turned alone.
 
     `contact` (m, r, r) is what contact adds at the poses, `shapes` what the modes come from: also what follows them
-    is found. `remainder`: how the rest of the body yields beside the modes, if it may. A model whose stiffness cannot
-    be regressed soundly stays as it is.
+    is found. `remainder`: how the rest of the body yields beside the modes, if it may. Where it does not yield at all
+    the modes lean on their tets, and what is regressed is what these miss. A model whose stiffness cannot be regressed
+    soundly stays as it is.
     """
-    yields, share = remainder is not None, 1.0
+    beside_tets = remainder is not None and remainder.is_whole
+    yields, share = remainder is not None and not beside_tets, 1.0
     rests: tuple[np.ndarray, ...] = ()
-    if remainder is not None:
+    if remainder is not None and yields:
         share, rests = _steady(remainder.share, model, flesh, posing, fabric, cache), remainder.rests
     poses, groups, lengths = samples.poses, samples.groups, samples.lengths
     mixed = len(model.shapes) > 1 or not fabric.is_same_at_all_poses
@@ -110,24 +108,26 @@ def with_stiffness_map(
         ["how stiff, by joints that matter", mixed, flexible, PAIRS, COMPONENTS, KEPT, *RANGES, ITERATIONS, DIRECTIONS],
         model.interpolation,
         [share] if yields else [],
+        [model.cubature.tets, model.cubature.weights] if beside_tets else [],
         *([*shapes.loads, *shapes.lived, shapes.partition, *rests, FOLLOWING] if follows else []),
     )
 
     def make() -> Arrays:
-        task = _Task(model, flesh, fabric, share if yields else None, poses)
+        task = _Task(model, flesh, fabric, share if yields else None, poses, beside_tets=beside_tets)
         known = _candidates(task, shapes, jobs) if follows else None
         exact = _at_samples(replace(task, candidates=known), jobs, progress)
         stiffness = exact["stiffness"]
         mixture = np.stack([model.positive_weights(p) for p in poses]) if mixed else np.ones((len(poses), 1))
         single = joint_kernels(samples.features, samples.features, groups, lengths)
-        wanted = _inverses(stiffness) if flexible else stiffness
-        relevance, coefficients, components = fitted_map(wanted, mixture, single)
+        tets = exact.get("tets", np.zeros(1))
+        wanted = _inverses(stiffness) if flexible else stiffness - tets
+        relevance, coefficients, components = fitted_map(wanted, mixture, single, wanted[0] + tets[0])
         weights = mixed_kernel(single, relevance) @ coefficients
         regressed = np.tensordot(np.concatenate([mixture, weights], axis=1), components, axes=1)
         range_of = flexibility_range if flexible else stiffness_range
         arrays = {
-            "range": range_of(regressed[: samples.usual], wanted[: samples.usual]),
-            "alone": range_of(regressed[samples.usual :], wanted[samples.usual :]),
+            "range": range_of((regressed + tets)[: samples.usual], (wanted + tets)[: samples.usual]),
+            "alone": range_of((regressed + tets)[samples.usual :], (wanted + tets)[samples.usual :]),
             "relevance": relevance,
             "coefficients": coefficients,
             "components": components.astype(np.float32),
@@ -140,8 +140,6 @@ def with_stiffness_map(
     found = cache.get("stiffness", key, make)
     softest, stiffest = found["range"].tolist()
     kept = is_sound(softest, stiffest, float(found["alone"][0]))
-    if remainder is not None and remainder.is_whole:
-        kept = kept and softest >= TRUE
     model.notes["stiffness map"] = {"softest": softest, "stiffest": stiffest, "kept": kept}
     if not kept:
         return model
@@ -159,6 +157,7 @@ def with_stiffness_map(
         np.concatenate([own, springs.astype(np.float32), learned]).astype(np.float64),
         touching.astype(np.int32),
         flexible,
+        beside_tets,
     )
     cubature = replace(model.cubature, stiffness_map=known)
     if not yields:
@@ -213,14 +212,13 @@ def _steady(
 
 def _at_poses(model: PoseSpaceModel, flesh: Flesh, fabric: Fabric) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(m, r, r) each: K⁺, VᵀKV and the stiffness at rest of the chosen tets at the model's poses."""
-    yielding, cubature = YieldingStiffness(model, flesh, fabric, 0.0), model.cubature
-    still = np.zeros(model.mode_count)
+    yielding = YieldingStiffness(model, flesh, fabric, 0.0)
     found, given, tets = [], [], []
     for p in model.poses.parameters:
         found.append(yielding.at(p))
         exact = mixed_elasticity(model, flesh, fabric, p)
         given.append(exact.rest_stiffness)
-        tets.append(exact.cubature_stiffness(still, cubature.tets, model.positive_weights(p) @ cubature.weights))
+        tets.append(_of_tets(model, exact, p))
     return np.stack(found), np.stack(given), np.stack(tets)
 
 
@@ -259,6 +257,8 @@ class _Task:
     """What may follow the modes, if anything may."""
     likely: tuple[np.ndarray, np.ndarray] | None = None
     """Loads and shapes by which to find out what is beside the modes."""
+    beside_tets: bool = False
+    """Whether the stiffness of the chosen tets is wanted, too."""
 
 
 def _candidates(task: _Task, shapes: Shapes, jobs: int) -> Candidates | None:
@@ -282,7 +282,8 @@ def _some_beside(task: _Task) -> np.ndarray:
 
 def _at_samples(task: _Task, jobs: int, progress: Progress | None) -> Arrays:
     """At the task's poses (t, P): "stiffness" (t, r, r), K̃ at u = 0, exact, or that of modes beside which the rest
-    yields; with candidates also "following" (t, s, r) and "variance" (t, r, r)."""
+    yields; with candidates also "following" (t, s, r) and "variance" (t, r, r); "tets" (t, r, r), what the chosen tets
+    have of it, where that is wanted."""
     parts = np.array_split(task.poses, -(-len(task.poses) // TOGETHER))
     found: list[Arrays] = []
     for some in each(_some_samples, [replace(task, poses=part) for part in parts], jobs):
@@ -307,8 +308,14 @@ def _some_samples(task: _Task) -> Arrays:
     for p in task.poses:
         exact = mixed_elasticity(task.model, task.flesh, task.fabric, p, pattern=pattern)
         pattern = exact.pattern
-        found.append(exact.rest_stiffness)
-    return {"stiffness": np.stack(found)}
+        found.append((exact.rest_stiffness, *([_of_tets(task.model, exact, p)] if task.beside_tets else [])))
+    return {name: np.stack(part) for name, part in zip(("stiffness", "tets"), zip(*found, strict=True), strict=False)}
+
+
+def _of_tets(model: PoseSpaceModel, exact: PoseElasticity, p: np.ndarray) -> np.ndarray:
+    """(r, r) the stiffness at rest of the chosen tets of a model at parameters p (P,), where `exact` is all flesh."""
+    chosen = model.cubature
+    return exact.cubature_stiffness(np.zeros(model.mode_count), chosen.tets, model.positive_weights(p) @ chosen.weights)
 
 
 def _wide(array: np.ndarray) -> np.ndarray:
@@ -338,16 +345,17 @@ def flexibility_range(regressed: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 
 def fitted_map(
-    matrices: np.ndarray, mixture: np.ndarray, single: np.ndarray
+    matrices: np.ndarray, mixture: np.ndarray, single: np.ndarray, measure: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How much each joint matters (G,), coefficients (t, k) and components (o + k, r, r) for matrices
-    (t, r, r), K̃ or its inverse, those of o poses first; `single` (t, t, G) kernels of the joints between the samples.
+    (t, r, r), K̃, its inverse or ΔK, those of o poses first; `single` (t, t, G) kernels of the joints between the
+    samples.
 
     The differences from the poses' own, mixed by `mixture` (t, o), are compressed to their principal components,
-    measured against the first, so that soft modes count as much as stiff ones.
+    measured against `measure` (r, r), positive definite, so that soft modes count as much as stiff ones.
     """
     own = matrices[: mixture.shape[1]]
-    factor = cholesky(own[0], lower=True)
+    factor = cholesky(measure, lower=True)
     differences = matrices - np.tensordot(mixture, own, axes=1)
     seen = solve_triangular(factor, differences.transpose(1, 0, 2).reshape(len(factor), -1), lower=True)
     seen = seen.reshape(len(factor), len(matrices), -1).transpose(1, 2, 0)

@@ -39,8 +39,9 @@ def elasticity(
     fresh: bool,
     projected: bool,
     turn: int,
+    known: bool,
     force: np.ndarray,
-) -> None:
+) -> bool:
     """Write f̂ (r,) and K̂ (`memory.stiffness`) at x = Υq (r,): cubature plus the stiffness correction ΔK x, ΔK.
 
     `damped`: f̂ has K̂ times `rates` (r,) added, K̂ being that at x, whatever of it is made anew.
@@ -49,7 +50,8 @@ def elasticity(
     give only what goes beyond it.
     `fresh`: rows of the basis must be made first. `projected`: positive semidefinite element Hessians and ΔK.
     `turn`: the part of the chunks whose stiffness is made anew besides those that have strained much since it was; the
-    others keep what they had. −1: all.
+    others keep what they had. −1: all. `known`: ΔK and K̂ are there from an earlier iteration of the step. K̂ stays as it
+    is unless some part of it is made anew; returns whether it was written.
 
     With one basis for all poses most tets give no new stiffness, and then need no rows: their corners are moved in the
     coordinates of the basis and turned once, not mode by mode, and their forces are turned back.
@@ -66,12 +68,13 @@ def elasticity(
     chosen = lanes[132 * LANES : 132 * LANES + basis.shape[0] + 4]
     direct = basis.shape[0] == 1 and memory.tangents.shape[0] > 1
     used = active_poses(basis, memory.active, chosen) if fresh or direct else 0
-    g = 0
+    g, written = 0, projected or not known
     for part in range(chunks.parts.shape[0] - 1):
         tangent = memory.tangents[part]
         renewed = turn in (-1, part) or not memory.strained[part] <= memory.settings[STRAINED]
         memory.strained[part] = 0.0
         if renewed:
+            written = True
             clear_lower(tangent, tangent.shape[0])
         for c in range(chunks.parts[part], chunks.parts[part + 1]):
             while c >= chunks.groups[g + 1]:
@@ -128,19 +131,21 @@ def elasticity(
             add_stiffness(memory.product, rows, count, local)
             if c + 1 == chunks.parts[part + 1] or c + 1 == chunks.groups[g + 1]:
                 scatter_lower(local, columns, tangent)
-    sum_lower(memory.tangents, stiffness)
     correction = memory.correction
-    if projected:
-        weighted_sum(sums.stiffness_positive, memory.positive, correction)
-        add_segments(sums.segments, correction, 1.0, stiffness)
-        if damped:
-            segment_product(sums.segments, correction, rates, force)
-    linear_part(sums, memory)
-    if not projected:
-        add_segments(sums.segments, correction, 1.0, stiffness)
-        if damped:
-            segment_product(sums.segments, correction, rates, force)
+    if written:
+        sum_lower(memory.tangents, stiffness)
+        if projected:
+            weighted_sum(sums.stiffness_positive, memory.positive, correction)
+            add_segments(sums.segments, correction, 1.0, stiffness)
+            if damped:
+                segment_product(sums.segments, correction, rates, force)
+        linear_part(sums, memory)
+        if not projected:
+            add_segments(sums.segments, correction, 1.0, stiffness)
+    if damped and not projected:
+        segment_product(sums.segments, correction, rates, force)
     segment_product(sums.segments, correction, x, force)
+    return written
 
 
 @njit(cache=True, forceinline=True, fastmath=FAST)
