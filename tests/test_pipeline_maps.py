@@ -25,7 +25,14 @@ from softrig.numerics.rotations import (
     rotation_vectors,
 )
 from softrig.pipeline.build import Built, build, build_parts
-from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, learned_along, reduced_trajectory
+from softrig.pipeline.compare import (
+    default_damping,
+    every_tet,
+    exact_forces,
+    full_trajectory,
+    learned_along,
+    reduced_trajectory,
+)
 from softrig.pipeline.elasticity import mixed_elasticity
 from softrig.pipeline.inertia import clip_inertia_errors, load_vector
 from softrig.pipeline.motion import carrier_steps
@@ -163,6 +170,8 @@ def test_modes_that_do_everything_by_themselves_lean_on_their_tets(cache: Path) 
     tets = exact.cubature_stiffness(np.zeros(model.mode_count), *chosen)
     least, most = stiffness_range((tets + model.linear_part(p))[None], exact.rest_stiffness[None])
     assert 0.95 < least < most < 1.05
+    assert every_tet(built).cubature.stiffness_map is not None
+    assert np.abs(every_tet(built).linear_part(p)).max() == 0.0, "all tets miss nothing, and nothing touches"
     unlearned = replace(model, cubature=replace(model.cubature, stiffness_map=None))
     worse = stiffness_range((tets + unlearned.linear_part(p))[None], exact.rest_stiffness[None])
     assert np.abs(worse - 1.0).max() > 2.0 * max(1.0 - least, most - 1.0)
@@ -297,6 +306,10 @@ def test_what_is_regressed_unsoundly_is_left_out(boxed: Built, cache: Path, monk
     assert strict.cubature.stiffness_map is None
     assert not strict.notes["stiffness map"]["kept"]
     assert any("could not be learned" in problem for problem in soft_problems(strict))
+    assert strict.notes["leans on tets"]
+    usual = round(TETS_PER_MODE * strict.mode_count)
+    assert usual < len(strict.cubature.tets) <= round(LEANING * TETS_PER_MODE * strict.mode_count)
+    assert len(build(limb(), SMALL.changed(cubature={"count": 9}), cache=cache, jobs=1).cubature.tets) <= 9
     assert boxed.model.notes["stiffness map"]["kept"] == (boxed.model.cubature.stiffness_map is not None)
     assert np.abs(strict.cubature.stiffness_correction).max() > 0.0
 

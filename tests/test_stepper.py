@@ -12,6 +12,7 @@ from pose_models_for_tests import bar_model, inertia_mapped, mapped, pose, with_
 from reference_step_for_tests import Pose, Settings, clamped_tet, elasticity, external_force, reference_step
 from softrig.dynamics import Rayleigh
 from softrig.errors import InputError, ModeCountError
+from softrig.models.kernels import pose_space_tables as tables
 from softrig.models.kernels.pose_space_chunks import owners
 from softrig.models.kernels.pose_space_layout import region_runs
 from softrig.models.stepper import LEAST_STRAINED, MOST_STRAINED, STALE, STRAINED, Stepper, enough_iterations
@@ -177,6 +178,44 @@ def test_where_most_of_the_remainder_counts_a_step_is_solved_twice(beside_tets, 
     off = np.linalg.norm(ours - truth) / np.linalg.norm(truth)
     assert off < 0.01
     assert off < 0.3 * np.linalg.norm(once - truth) / np.linalg.norm(truth)
+
+
+def test_tangents_that_do_not_serve_are_made_anew():
+    """Flesh that was stretched far while its tets were never found strained: a second iteration alone is not enough."""
+    model = lively(bar_model(law="stable-neo-hookean", **KINDS["one basis"]), correction=0.0)
+    model = mapped(model, beside_tets=True)
+    runs = []
+    for iterations in (12, None):
+        stepper = Stepper(model, damping=Rayleigh(0.3, 0.002), iterations=iterations)
+        z, zd, zdd, state = moment(model, stepper)
+        stepper.step(z, 0.0 * zd, 0.0 * zdd)  # makes the tangents of flesh at rest
+        stepper._memory.settings[tables.STRAINED] = np.inf
+        put(stepper, np.array([[8.0], [1.0], [1.0]]) * state)
+        stepper.step(z, 0.0 * zd, zdd)
+        assert stepper.counters == {"steps": 2, "projected": 0, "halved": 0, "decayed": 0}
+        runs.append(stepper.q.copy())
+    assert np.linalg.norm(runs[1] - runs[0]) < 1e-6 * np.linalg.norm(runs[0])
+
+
+def test_tangents_serve_while_the_pose_moves():
+    model = lively(bar_model(law="stable-neo-hookean", **KINDS["one basis"]), correction=0.0)
+    model = mapped(model, beside_tets=True)
+    runs = []
+    for iterations in (12, 1, None):
+        stepper = Stepper(model, damping=Rayleigh(0.3, 0.002), iterations=iterations)
+        one, other = (stepper.carriers(p) for p in model.poses.parameters[:2])
+        stepper.place(one)
+        shown = []
+        for k in range(120):
+            t, rate = k / stepper.rate, 10.0
+            share = 0.5 - 0.5 * np.cos(rate * t)
+            speeds = 0.5 * rate * np.sin(rate * t), 0.5 * rate**2 * np.cos(rate * t)
+            stepper.step(one + share * (other - one), *(speed * (other - one) for speed in speeds))
+            shown.append(stepper.q.copy())
+        runs.append(np.array(shown))
+    truth, once, ours = runs
+    assert np.linalg.norm(ours - truth) < 1e-3 * np.linalg.norm(truth)
+    assert np.linalg.norm(ours - truth) < 0.5 * np.linalg.norm(once - truth)
 
 
 def test_a_flexibility_is_inverted_anew_when_the_pose_has_moved():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from pose_models_for_tests import bar_model, followed, with_more_mass
+from pose_models_for_tests import as_kept, bar_model, followed, mapped, with_more_mass
 from softrig.errors import InputError
 from softrig.models.file import load_character_model, save_model
 from softrig.pipeline.baking import model_simulation
@@ -204,14 +204,19 @@ def test_without_a_file_there_is_nothing_to_save_into():
         assert "no project file" in made.audience.told[0][1]
 
 
-@pytest.mark.parametrize("correction", [0.0, 1.0])
-def test_energy_is_what_a_swing_without_damping_keeps(correction):
-    """Also where a good part of the stiffness is ΔK."""
+@pytest.mark.parametrize(("correction", "learned"), [(0.0, False), (1.0, False), (1.0, True)])
+def test_energy_is_what_a_swing_without_damping_keeps(correction, learned):
+    """Also where a good part of the stiffness is ΔK, mixed or learned beside the tets."""
     bar = soft_bar()
     lowest = (2.0 * np.pi * bar.frequencies.min()) ** 2
     random = np.random.default_rng(0).normal(size=(24, 24))
     delta = correction * lowest * (np.eye(24) + 0.01 * (random + random.T))
     model = replace(bar, cubature=replace(bar.cubature, stiffness_correction=np.stack([delta, 2.0 * delta])))
+    if learned:
+        model = mapped(model, own=2, beside_tets=True)
+        known = model.cubature.stiffness_map
+        own = np.concatenate([as_kept(np.stack([delta, 2.0 * delta])), 0.0 * known.components[2:]])
+        model = replace(model, cubature=replace(model.cubature, stiffness_map=replace(known, components=own)))
     with stage(None, model=model) as made:
         made.tuning.change("damping_ratio", 0.0)
         made.tuning.change("gravity", "off")

@@ -361,7 +361,7 @@ def soft_problems(model: PoseSpaceModel) -> tuple[str, ...]:
         )
     if model.notes.get("leans on tets") and len(model.cubature.tets) < LEAN_ON * model.mode_count:
         problems.append(
-            f"a body this soft leans on its chosen tets, and {len(model.cubature.tets):,} may let it fly apart; leave "
+            f"the model leans on its chosen tets, and {len(model.cubature.tets):,} may let it fly apart; leave "
             f"cubature.count out of the project file, or ask for three a mode"
         )
     if trouble := region_trouble(model):

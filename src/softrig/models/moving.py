@@ -158,7 +158,7 @@ class _Balance(NamedTuple):
 class MovingIntegrator:
     """Implicit Newmark or backward Euler for a `MovingBody` at a fixed step, damping in the turning frame.
 
-    `iterations`: Newton iterations a step, 1 as the reduced runtime takes by default; None goes on until the residual
+    `iterations`: Newton iterations a step, 1 as the reduced runtime takes as a rule; None goes on until the residual
     is below `tolerance` times the forces at play, and so do several that came no nearer than they began. Newton starts
     at the last u turned by the frames, which is where coordinates in those frames would start. The term D (ω × u) is
     taken at the end of the step like all others and left out of the Newton matrix alone (it is not symmetric), and so

@@ -27,8 +27,9 @@ from softrig.rig.protocol import Rig
 LIMIT = 0.5
 """Of the character's size: a displacement beyond it is not sound."""
 TURNS = 4
-"""Steps until the tangent stiffness of all tets has been made anew. It only steers the solver: the stiffness at rest
-and the mass outweigh it by far, and the force of the tets is always that of the moment."""
+"""Turns in which the tangent stiffness of all tets has been made anew. It only steers the solver: the stiffness of a
+map and the mass outweigh it by far, or there is a second iteration, and the force of the tets is always that of the
+moment."""
 STRAINED, LEAST_STRAINED, MOST_STRAINED = 0.02, 0.05, 0.2
 """Tets that have strained by more than this over γ, the share of them that counts, but within these bounds, have their
 tangent made anew. Off steps that are solved to the end a gorilla's jump and an arm's bend, γ 0.1 and 0.2, are by
@@ -36,7 +37,7 @@ tangent made anew. Off steps that are solved to the end a gorilla's jump and an 
 STALE = 0.01
 """By how much, RMS over the modes, of that at the first pose, the stiffness may lag before a flexibility is
 inverted anew; single modes by several times that. A gorilla's walk, jump and beat err as with none at 0.01 and 0.02, by
-0.3 points more at 0.05. Steps of several iterations have none."""
+0.3 points more at 0.05. Steps of which several iterations are asked have none."""
 MOSTLY = 0.5
 """γ, the share of the tets' remainder that counts, beyond which a step is solved twice. Once, an arm of 200 modes and
 a letter X of 100, γ 1, are 65 and 11 % off the full simulation as they bend, twice 7 and 2, more often no nearer."""
@@ -88,9 +89,9 @@ class Stepper:
 
     `method`: "newmark" or "backward-euler"; `iterations` of Newton a step, by default `enough_iterations`; `modes`:
     fewer modes than the model has (level of detail). `inertia_scale` multiplies what the rig's own motion does to the
-    flesh, not gravity. `rig`: another rig of the same parameters. `turns`: unless several iterations are asked for, in
-    so many turns all tets have had their tangent made anew, an equal part in each; 1 is Newton's method as it is
-    written. A step never gives NaN: see `counters`.
+    flesh, not gravity. `rig`: another rig of the same parameters. `turns`: unless several iterations are asked for, or
+    one where tets hold the linear part, in so many turns all of them have had their tangent made anew, an equal part
+    in each; 1 is Newton's method as it is written. A step never gives NaN: see `counters`.
     """
 
     def __init__(

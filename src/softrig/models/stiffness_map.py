@@ -85,9 +85,16 @@ class StiffnessMap(PoseKernel):
     @property
     def flexibilities(self) -> np.ndarray:
         """(1 + s + k,) which components are flexibilities; springs never are."""
-        which = np.full(len(self.components), self.flexible)
-        which[self.own : self.own + len(self.touching)] = False
-        return which
+        return self.flexible & ~self._of_springs
+
+    @property
+    def _of_springs(self) -> np.ndarray:
+        places = np.arange(len(self.components)) - self.own
+        return (places >= 0) & (places < len(self.touching))
+
+    def springs_alone(self) -> StiffnessMap:
+        """The map of what contacts add, and nothing else."""
+        return replace(self, components=self.components * self._of_springs[:, None, None])
 
     def check(self, features: int, modes: int, poses: int, bases: int) -> None:
         """Raise `InputError` unless it is for so many features, modes, poses and bases."""

@@ -35,7 +35,7 @@ SMALLEST = (100, 150, 220, 330, 500, 750, 1100)
 TRIES = 5
 """Meshes tried between the smallest one and the fine one, each in the middle by ratio."""
 ITERATIONS = 1
-"""Newton iterations a step, as the reduced step takes."""
+"""Newton iterations a step, as the reduced step takes as a rule."""
 TIMED_FULL, TIMED_REDUCED = 16, 200
 """Steps of which the quickest is taken for the cost: of a large body, and of one as quick as a reduced model."""
 

@@ -86,11 +86,12 @@ def every_tet(built: Built) -> PoseSpaceModel:
     """The model with every tet in its cubature, and its linear part: what a choice of tets costs is left out."""
     model, fabric = built.model, built.fabric
     count = len(model.tets)
-    cubature = model.cubature
-    if cubature.holds_linear:  # all tets miss nothing
-        cubature = replace(cubature, stiffness_map=None)
+    known = model.cubature.stiffness_map
+    if known is not None and known.beside_tets:
+        known = known.springs_alone()  # all tets miss nothing
     cubature = replace(
-        cubature,
+        model.cubature,
+        stiffness_map=known,
         tets=np.arange(count, dtype=np.int32),
         weights=np.full((len(model.poses), count), model.cubature.beyond),
         young=fabric.young,

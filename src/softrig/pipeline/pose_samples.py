@@ -180,7 +180,7 @@ def sample_poses(
 
 
 def with_driven(model: PoseSpaceModel, poses: np.ndarray, frames: np.ndarray) -> np.ndarray:
-    """`poses` (k, P) with all that is no feature as the frames (t, P) have it, where these move it.
+    """`poses` (k, P) with all numbers that are no feature as the frames (t, P) have them, where these move them.
 
     Regressed on the features that count, joint by joint, within the frames' range. On skeletons, whose tets follow the
     bones alone, such parameters move nothing that a map learns.

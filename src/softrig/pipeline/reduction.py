@@ -58,7 +58,8 @@ def reduce_forces(
     """Train the cubature, project everything else exactly, and put the model together.
 
     Modes that can do nearly everything by themselves (all of the remainder counts, `pipeline.remainder`) lean on their
-    tets, and so do all whose stiffness between the poses cannot be learned: there are more of them.
+    tets, and so do others with one basis for all poses whose stiffness between these cannot be learned: there are more
+    of them.
     """
     model, rotations, inertia = _projected(character, flesh, posing, fabric, shapes, project)
     contact = contact_stiffness(flesh, fabric, shapes, rotations)

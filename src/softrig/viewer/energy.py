@@ -55,7 +55,7 @@ class FleshEnergy:
         mass = self._mass(weights)
         scale = 1.0 / np.sqrt(np.maximum(np.diag(mass), 1e-300))
         sides = np.sqrt(scales)[model.region_of_mode] * scale * q
-        # With a stiffness map the linear part is not the tets' but the map's.
+        # With a map of the stiffness the linear part is not the tets' but the map's.
         if not cubature.holds_linear:
             elastic -= _linear_energy(self._tets, self._gradients, volumes, lam, mu, u)
         elastic += 0.5 * float(sides @ model.linear_part(pose) @ sides)

@@ -26,7 +26,7 @@ _MOST_COLLIDERS = 1024
 def model_mark(model: PoseSpaceModel) -> str:
     """A hash by which a recording knows the model it belongs to."""
     cubature, known, inertial = model.cubature, model.cubature.stiffness_map, model.inertia_map
-    kind = (False, False) if known is None else (known.flexible, known.beside_tets)
+    kind = str(known is not None and known.flexible) + " beside tets" * (known is not None and known.beside_tets)
     digest = hashlib.sha256(f"{model.law} {model.interpolation} {model.mode_count} {kind}".encode())
     maps = [getattr(each, name) for each in (known, inertial) if each is not None
             for name in ("components", "coefficients", "samples")]  # fmt: skip

@@ -46,8 +46,8 @@ def elasticity(
 
     `damped`: f̂ has K̂ times `rates` (r,) added, K̂ being that at x, whatever of it is made anew.
 
-    ΔK is that of `linear_part`. With a stiffness map (switch REMAINDER) that is the whole of K̃ at u = 0, and the tets
-    give only what goes beyond it.
+    ΔK is that of `linear_part`. With a map of the stiffness (switch REMAINDER) that is the whole of K̃ at u = 0, and the
+    tets give only what goes beyond it.
     `fresh`: rows of the basis must be made first. `projected`: positive semidefinite element Hessians and ΔK.
     `turn`: the part of the chunks whose stiffness is made anew besides those that have strained much since it was; the
     others keep what they had. −1: all. `known`: ΔK and K̂ are there from an earlier iteration of the step. K̂ stays as it

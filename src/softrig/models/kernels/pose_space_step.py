@@ -63,6 +63,8 @@ serve: all are made anew. A letter X of 100 modes that is shaken until it turns 
 504 steps without that and in none with it; at 0.3 four steps had to be halved. A bow and a bend never get there."""
 WILD = 3
 """Iterations from there."""
+QUIET = 1e-20
+"""Of the forces at play, squared: a residual below it is rounding, and says nothing of tangents."""
 SUBSTEPS = 4
 """A step that has no sound result is redone as 2, then as this many."""
 
@@ -173,7 +175,7 @@ def attempt(
             square += residual[i] * residual[i]
         if square <= tolerance * tolerance * scale and scale < np.inf:
             break
-        if known and not (projected or square <= SLOW * before):
+        if known and not (projected or square <= SLOW * before or square <= QUIET * scale):
             # From here on Newton's method as it is written, at this very place again.
             turn, known, trials = -1, False, WILD
             continue
@@ -193,7 +195,7 @@ def attempt(
             new[i] -= residual[i] / upsilon[i]
         trials -= 1
         if parts > 1 and turn != -1:
-            # What the first iteration was solved by serves the next, but for tets that it has strained.
+            # What the first iteration was solved by serves the next, but for tets that had strained by then.
             turn, known = NONE, True
     memory.switches[AGE] = 0 if projected else age + 1
     limit, most = memory.settings[LIMIT], _largest_move(new, upsilon, memory.basis, memory.peaks)
