@@ -308,7 +308,11 @@ def test_a_take_is_saved_forgotten_and_dropped_in_again(screen, tmp_path: Path):
     screen.wait("softrig.state.recording.takes[0] === 'take 1'")
     section.get_by_title("Replay take 1 exactly").click()
     screen.wait("softrig.state.replaying === 'take 1'")
-    section.get_by_title("Stop the replay").click()
+    # Within the page: on a busy machine the replay is over before a click from outside has found its place.
+    screen.wait(
+        "(() => { const stop = document.querySelector('#section-take [title=\"Stop the replay\"]'); "
+        "if (stop) stop.click(); return stop !== null; })()"
+    )
     screen.wait("softrig.state.replaying === null")
 
 
