@@ -29,6 +29,7 @@ from softrig.io.characters import load_character
 from softrig.io.glb_writer import write_character_glb
 from softrig.models.file import save_model
 from softrig.project import Project, load_project
+from softrig.rig.deformers import BlendShapes, RigChain
 from softrig.rig.roles import ROLES
 
 TETRAHEDRON = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
@@ -212,6 +213,10 @@ def test_a_body_that_nothing_drives_is_told_of(tmp_path) -> None:
     for driven in (bar_model(), bar_model(morphs=True), bar_model(black_box=True)):
         assert not any("no skeleton" in problem for problem in soft_problems(driven))
         assert "may move nothing" in stillness_words(driven)
+    points = body.rest_positions
+    smile = BlendShapes(points, 0.1 * np.ones((1, *points.shape)), ("smile",))
+    morphed = replace(bar_model(), rig=RigChain((smile, body.rig)), clips=())
+    assert any("morphs alone bend the surface" in problem for problem in soft_problems(morphed))
     held = replace(bar_model(), fixed=np.ones_like(bar_model().fixed))
     assert stillness_words(held).startswith("all of it is held")
     # Parts on nodes of their own move against each other.
