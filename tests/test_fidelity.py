@@ -11,6 +11,7 @@ from softrig.fidelity import (
     component,
     dominant_frequency,
     dominant_shape,
+    first_swing_frequency,
     frame_norms,
     half_life,
     inverted_tets,
@@ -72,6 +73,23 @@ def test_the_larger_of_two_sines_is_dominant():
     assert dominant_frequency(signal, RATE) == pytest.approx(3.21, abs=0.01)
     signal = 0.6 * np.sin(2.0 * np.pi * 3.21 * t) + np.sin(2.0 * np.pi * 11.4 * t + 1.0)
     assert dominant_frequency(signal, RATE) == pytest.approx(11.4, abs=0.01)
+
+
+@pytest.mark.parametrize("half", [0.05, 0.1, 0.3])
+def test_frequency_of_a_sine_that_decays_does_not_jump_as_it_passes_from_line_to_line(half):
+    t = times(180)
+    wanted = np.linspace(8.4, 9.6, 25)
+    found = [dominant_frequency(np.exp2(-t / half) * np.sin(2.0 * np.pi * f * t + 0.4), RATE) for f in wanted]
+    assert np.abs(found - wanted).max() < 0.02
+    assert (np.diff(found) > 0.0).all()
+
+
+def test_frequency_of_the_first_swing():
+    t = times(400)
+    assert first_swing_frequency(np.sin(2.0 * np.pi * 1.5 * t + 0.3), RATE) == pytest.approx(1.5, rel=1e-3)
+    slower = np.sin(2.0 * np.pi * np.where(t < 1.0, 1.5 * t, 1.5 + 0.9 * (t - 1.0)) + 0.3)
+    assert first_swing_frequency(slower, RATE) == pytest.approx(1.5, rel=1e-3)
+    assert np.isnan(first_swing_frequency(np.ones(50), RATE))
 
 
 def test_a_constant_and_a_short_signal_have_no_frequency():

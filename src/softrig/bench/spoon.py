@@ -13,6 +13,7 @@ from softrig.bench.paper import MODELS, PAPER, stand_in
 from softrig.bench.record import Record, Row, body_sizes
 from softrig.console import Update
 from softrig.dynamics import Integrator, Rayleigh, State
+from softrig.fidelity import first_swing_frequency
 from softrig.forces.polynomial import reduce_body
 from softrig.machine import this_machine
 from softrig.models.full import FullBody
@@ -59,7 +60,7 @@ def kicked_spoon(update: Update) -> Record:
     reach = float(np.ptp(body.mesh.vertices, axis=0).max())
     rows = [
         Row("full: amplitude over the spoon's length", "", float(np.abs(full).max()) / reach),
-        Row("full: nonlinear over linear frequency", "", _frequency(full, step) * period),
+        Row("full: nonlinear over linear frequency", "", first_swing_frequency(full, 1.0 / step) * period),
     ]
     sketched = _sketch(body, tip, lambda done, total: update(steps + 20 + 20 * done // total, steps + 40))
     bases = {
@@ -74,7 +75,8 @@ def kicked_spoon(update: Update) -> Record:
         reduced = simulation.run(steps, pulse[:, None] * along, record=True) @ along
         goal_amplitude, goal_frequency = (5.0, 10.0) if published else (None, None)
         amplitude = 100.0 * abs(np.abs(reduced).max() / np.abs(full).max() - 1.0)
-        frequency = 100.0 * abs(_frequency(reduced, step) / _frequency(full, step) - 1.0)
+        swings = [first_swing_frequency(curve, 1.0 / step) for curve in (reduced, full)]
+        frequency = 100.0 * abs(swings[0] / swings[1] - 1.0)
         trajectory = 100.0 * float(np.linalg.norm(reduced - full) / np.linalg.norm(full))
         others = {} if published is None else {PAPER: published}
         rows.append(Row(f"{name}: amplitude error", "%", amplitude, goal=goal_amplitude))
@@ -111,13 +113,3 @@ def _sketch(body: FullBody, tip: np.ndarray, update: Update) -> np.ndarray:
                     direction = np.array([0.0, side, 1.0])
                     pad.pull(place, sign * strength * hardest / len(place) * direction)
     return sketched_basis(body, pad.pulls, 12, shape_separation=0.01, progress=update).shapes
-
-
-def _frequency(signal: np.ndarray, step: float) -> float:
-    """hertz, from the first zero crossing after the start to the second after it."""
-    changes = np.nonzero(np.diff(np.sign(signal)))[0]
-    changes = changes[changes > 3]
-    if len(changes) < 3:
-        return float("nan")
-    exact = changes + signal[changes] / (signal[changes] - signal[changes + 1])
-    return 1.0 / (step * (exact[2] - exact[0]))

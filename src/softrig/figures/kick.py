@@ -12,6 +12,7 @@ from softrig.bases.sketch import sketched_basis
 from softrig.bench.record import Row, body_sizes
 from softrig.console import Update
 from softrig.dynamics import Integrator, Rayleigh, State
+from softrig.fidelity import first_swing_frequency
 from softrig.figures.chart import FOURTH, OTHER, OURS, TRUTH, Line, line_chart
 from softrig.figures.figure import Figure, made
 from softrig.figures.look import CLAY, framing, shot
@@ -77,16 +78,6 @@ def reduced_motion(body: FullBody, basis: np.ndarray, kick: Kick) -> np.ndarray:
     return simulation.run(len(kick.pulse), kick.pulse[:, None] * along, record=True) @ along
 
 
-def frequency(signal: np.ndarray, step: float) -> float:
-    """Hertz, of the first whole swing after the start, by zero crossings; 0 where there is none."""
-    changes = np.flatnonzero(np.diff(np.sign(signal)))
-    changes = changes[changes > 3]
-    if len(changes) < 3:
-        return 0.0
-    exact = changes + signal[changes] / (signal[changes] - signal[changes + 1])
-    return float(1.0 / (step * (exact[2] - exact[0])))
-
-
 def kicked_spoon(update: Update) -> Figure:
     """StVK05 Fig. 12: a kicked spoon, full and reduced."""
     spoon = soft_spoon(52)
@@ -104,11 +95,11 @@ def kicked_spoon(update: Update) -> Figure:
         "linear modes only": linear_modes(body, SIZE).shapes,
     }
     curves = {name: reduced_motion(body, basis, kick) for name, basis in bases.items()}
-    true_frequency, top = frequency(full, kick.step), float(np.abs(full).max())
+    true_frequency, top = first_swing_frequency(full, 1.0 / kick.step), float(np.abs(full).max())
     rows = [Row("full body: the tip swings, of the spoon's length", "%", 100.0 * top / length)]
     for name, curve in curves.items():
         published = {"StVK05": PAPER[name]} if name in PAPER else {}
-        found = frequency(curve, kick.step)
+        found = first_swing_frequency(curve, 1.0 / kick.step)
         rows.append(Row(f"{name}: amplitude error", "%", 100.0 * abs(float(np.abs(curve).max()) / top - 1.0)))
         rows.append(Row(f"{name}: frequency error", "%", 100.0 * abs(found / true_frequency - 1.0), others=published))
         rows.append(
