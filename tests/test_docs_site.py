@@ -84,7 +84,11 @@ def test_every_public_name_is_in_the_reference_once() -> None:
 
 
 def settings_hook() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("settings_hook", DOCS / "hooks" / "settings.py")
+    return loaded_hook("settings")
+
+
+def loaded_hook(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"{name}_hook", DOCS / "hooks" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -109,6 +113,25 @@ def test_defaults_and_ranges_come_from_the_schema() -> None:
     table = settings_hook().settings_table("simulation")
     assert re.search(r"\| `rate` \| 1/s \| 30 … 5000 \| 180 \|", table)
     assert re.search(r'\| `gravity` \|  \| `"change"`, `"full"`, `"off"` \| `"change"` \|', table)
+
+
+def test_fields_of_two_tables_that_differ_need_words_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    hook = settings_hook()
+    assert hook.word_of("cubature", "method").meaning != hook.word_of("simulation", "method").meaning
+    assert hook.word_of("material", "young") is hook.word_of("material of a pose", "young")
+    words = {key: word for key, word in hook.WORDS.items() if not key.endswith(".method")}
+    monkeypatch.setattr(hook, "WORDS", {**words, "method": hook.Word(meaning="How it is done.")})
+    with pytest.raises(ValueError, match="'method' of cubature, simulation are different fields"):
+        hook.settings_table("simulation")
+
+
+@pytest.mark.parametrize("closing", [r"\Big)", r"\big]", r"\Bigr )", r"\Bigg\}", r"\big\rangle"])
+def test_brackets_of_a_fixed_size_carry_no_index(closing: str) -> None:
+    pytest.importorskip("latex2mathml")
+    hook = loaded_hook("equations")
+    with pytest.raises(ValueError, match="drawn too small"):
+        hook.mathml(rf"\Big( x {closing}^{{-1}}", True)
+    assert "<math" in hook.mathml(r"\left( x \right)^{-1} + \big( y \big) z^2", True)
 
 
 def test_the_page_of_all_settings_names_them_all() -> None:

@@ -17,6 +17,8 @@ from markdown.inlinepatterns import InlineProcessor  # type: ignore[import-untyp
 
 DISPLAYED = r"\$\$(.+?)\$\$"
 INLINE = r"(?<![\\$\w])\$(?=[^\s$])([^$]*?[^\s$\\])\$(?![\w$])"
+SMALL_BRACKET = r"\\[bB]ig+[lr]?\s*(?:[)\]|.]|\\[}|]|\\r\w+)\s*[\^_]"
+"""A closing bracket of a fixed size with an index: browsers draw it as small as a letter."""
 AFTER_CODE = 188
 """Between the code in backticks (190) and the backslashes (180), which TeX needs for itself."""
 
@@ -24,6 +26,8 @@ AFTER_CODE = 188
 @cache
 def mathml(tex: str, displayed: bool) -> str:
     """MathML of a formula in TeX; a formula that cannot be read is an error that shows it."""
+    if small := re.search(SMALL_BRACKET, tex):
+        raise ValueError(f"{small.group()} in {tex!r} is drawn too small: use \\left( … \\right)")
     found = convert(" ".join(tex.split()), display="block" if displayed else "inline")
     broken = re.search(r"\\\S+", re.sub(r"<[^>]*>", "", found))
     if broken:

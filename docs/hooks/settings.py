@@ -1,8 +1,9 @@
 """Tables of the project file's settings, made from `softrig.project` itself whenever the site is built.
 
-A page holds `<!-- settings: NAME -->`, with a name of `TABLES`, where the table is to stand; `<!-- presets -->` stands
-for the kinds of flesh. Names, ranges and defaults are the schema's, meanings the docstrings of its fields. What they
-cannot say (units, what no value means) stands below; a field without a word, or a word without a field, is an error.
+A page holds `<!-- settings: NAME -->`, with a name of `TABLES`, where a table belongs, and `<!-- presets -->` where the
+kinds of flesh belong. Names, ranges and defaults are the schema's; meanings, the docstrings of its fields. What those
+cannot say (units, what no value means) is in `WORDS`. A field without a word, a word without a field, and one word
+for two fields are errors.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Word:
 
     unit: str = ""
     """Empty where a field has none; "1" for plain numbers."""
-    absent: str = "none"
+    absent: str = "–"
     """What it means that there is no value."""
     meaning: str = ""
     """Where the docstring is missing, or leans on what the table has in columns of its own."""
@@ -52,7 +53,7 @@ WORDS: dict[str, Word] = {
         "m", "1", "Metres per unit of the character file; an unlikely size is refused where it is not given."
     ),
     "seed": Word("1", meaning="Of everything random: the same seed gives the same model."),
-    "parts": Word(absent="guessed from the meshes", meaning="Role of a part by its name."),
+    "parts": Word(absent="guessed from the meshes", meaning="Role of a part, by its name."),
     "tets": Word("tets"),
     "mesher": Word(),
     "young": Word("Pa", PRESETS_OWN, "Young's modulus: how stiff it is. A number, or the name of a map."),
@@ -90,11 +91,20 @@ WORDS: dict[str, Word] = {
     "point": Word("m", meaning="A place at rest."),
     "segment": Word("m", meaning="Two places at rest."),
     "interpolation": Word(),
-    "between_poses": Word(),
+    "between_poses": Word(
+        absent='`"pooled"`; in the world `"interpolated"`',
+        meaning='Which shapes are used between the prepared poses. `"pooled"`: one basis for all poses, the principal '
+        'components of all of theirs; `"interpolated"`: a basis at each pose, as in the paper; `"neutral"`: that of '
+        "the rest pose.",
+    ),
     "rehearsal": Word("s"),
     "contact": Word(),
     "derivatives": Word("modes"),
-    "method": Word(absent='"nnls"; "htp" with the paper\'s recipe', meaning="How the tets are chosen."),
+    "cubature.method": Word(absent='`"nnls"`; `"htp"` with the paper\'s recipe', meaning="How the tets are chosen."),
+    "simulation.method": Word(
+        meaning='How time is stepped. `"newmark"` adds no damping of its own; `"backward-euler"` calms quick swings '
+        "more than slow ones, and more at a lower rate."
+    ),
     "samples": Word("a pose"),
     "stiffness_correction": Word(
         meaning="Whether the linear part of the force is known apart from the tets, which then give what is beyond it."
@@ -103,17 +113,18 @@ WORDS: dict[str, Word] = {
         "1", PRESETS_OWN, "Share of critical damping at the lowest frequency: 0 swings on, 1 does not swing."
     ),
     "gravity": Word(
-        meaning='"change": the shape as sculpted already sags, only turning adds to it; "full": it sags further; "off".'
+        meaning='`"change"`: the shape as sculpted already sags, and only turning it adds to that; `"full"`: it sags '
+        'further; `"off"`: no weight.'
     ),
     "inertia": Word("1", meaning="Factor on what the motion of the rig does to the flesh; 1 is physical."),
     "rate": Word("1/s"),
     "stiffness": Word("1", "1 everywhere"),
-    "wind": Word("N/m²", meaning="The same force on every square metre of skin, along the world's axes."),
+    "wind": Word("N/m²", "off", "The same force on every square metre of skin, along the world's axes."),
 }
 """By field, or by table and field where the same word means another thing."""
 
 HIDDEN = {"mesh", "material", "poses", "basis", "cubature", "simulation"}
-"""Fields of the whole that are tables of their own (`material.poses` is told in words)."""
+"""Fields of the whole that are tables of their own (pages describe `material.poses` in words)."""
 
 
 def settings_table(name: str) -> str:
@@ -125,7 +136,7 @@ def settings_table(name: str) -> str:
     for field, content in schema["properties"].items():
         if field in HIDDEN and isinstance(model.model_fields[field].default, BaseModel | dict):
             continue
-        word = WORDS.get(f"{name}.{field}") or WORDS[field]
+        word = word_of(name, field)
         meaning = word.meaning or meanings.get(field)
         if not meaning:
             raise ValueError(f"{model.__name__}.{field} has no docstring and no word")
@@ -141,6 +152,24 @@ def settings_table(name: str) -> str:
     return "\n".join([head, *rows])
 
 
+def word_of(name: str, field: str) -> Word:
+    """The word of a field of a table; one word for fields that two tables declare apart is an error."""
+    own = f"{name}.{field}"
+    if own in WORDS:
+        return WORDS[own]
+    sharing = [
+        other for other, model in TABLES.items() if field in model.model_fields and f"{other}.{field}" not in WORDS
+    ]
+    if len({declaring(TABLES[other], field) for other in sharing}) > 1:
+        raise ValueError(f"'{field}' of {', '.join(sharing)} are different fields: give each a word of its own")
+    return WORDS[field]
+
+
+def declaring(model: type[BaseModel], field: str) -> type:
+    """The class whose body declares a field of `model`."""
+    return next(base for base in model.__mro__ if field in inspect.get_annotations(base))
+
+
 def unknown_words() -> set[str]:
     """Words of fields that no table has."""
     pairs = [(name, field) for name, model in TABLES.items() for field in model.model_fields]
@@ -148,7 +177,7 @@ def unknown_words() -> set[str]:
 
 
 def docstrings(model: type[BaseModel]) -> dict[str, str]:
-    """What stands below each field in the source, base classes included."""
+    """The docstring below each field in the source, base classes included."""
     found: dict[str, str] = {}
     for each in reversed([base for base in model.__mro__ if base.__module__ == project.__name__]):
         body = ast.parse(inspect.getsource(each)).body[0]
