@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from softrig.bench.conclusions import ALONE, BEST, why_alone
 from softrig.bench.record import Record, Row, Sizes, model_sizes
@@ -42,6 +43,7 @@ from softrig.pipeline.flesh import prepared_character
 from softrig.pipeline.motion import carrier_steps
 from softrig.pipeline.parallel import each, worker_count
 from softrig.pipeline.telling import Stage, as_one, untold
+from softrig.pipeline.timing import step_times
 from softrig.poses.contact import self_overlap
 from softrig.project import Project, paper_recipe
 from softrig.rig.anatomy import bony_joints
@@ -71,8 +73,10 @@ class Case:
     goal: float | None
     """Percent: whole-body clips 8, those of a single limb 15."""
     project: Project
-    baselines: bool = True
-    """Whether all else stands beside ours, or only the same modes with exact forces."""
+    variants: bool = True
+    """Whether ours with one thing changed is beside it: one region, nothing rehearsed, maps that know the clip."""
+    rivals: bool = True
+    """Whether other methods at as many modes are beside it, and a coarse mesh of equal cost."""
     given: Character | None = None
     """The character, where it is not the built-in one of that name."""
     unseen: bool = True
@@ -126,22 +130,24 @@ CASES = (
     Case("arm", "bend", LIMB, _ARM),
 )
 OTHERS = (
-    Case("gorilla", "walk", WHOLE, _SOFT, baselines=False),
-    Case("gorilla", "jump", WHOLE, _SOFT, baselines=False),
-    Case("gorilla", "beat", LIMB, _SOFT, baselines=False),
-    Case("arm", "wave", LIMB, _ARM, baselines=False),
-    Case("arm", "swing", LIMB, _ARM, baselines=False),
-    Case("bear", "walk", WHOLE, _COARSE, baselines=False),
-    Case("bear", "shake", WHOLE, _COARSE, baselines=False),
-    Case("bear", "wave", LIMB, _COARSE, baselines=False),
-    Case("x", "bend", WHOLE, _X, baselines=False),
-    Case("x", "shake", WHOLE, _X, baselines=False),
-    Case("x", "shake", WHOLE, _FIRM_X, baselines=False, called="x eight times as firm"),
-    Case("x", "bow", WHOLE, _X, baselines=False),
-    Case("arm", "bend", LIMB, _ARM_OF_MANY, baselines=False, called="arm of 100 modes"),
-    Case("arm", "wave", LIMB, _ARM_OF_MANY, baselines=False, called="arm of 100 modes"),
-    Case("x", "bend", WHOLE, _X_OF_MANY, baselines=False, called="x of 100 modes"),
-    Case("x", "bow", WHOLE, _X_OF_MANY, baselines=False, called="x of 100 modes"),
+    Case("gorilla", "walk", WHOLE, _SOFT, variants=False, rivals=False),
+    Case("gorilla", "jump", WHOLE, _SOFT, variants=False, rivals=False),
+    Case("gorilla", "beat", LIMB, _SOFT, variants=False, rivals=False),
+    Case("arm", "wave", LIMB, _ARM, variants=False),
+    Case("arm", "swing", LIMB, _ARM, variants=False),
+    Case("bear", "walk", WHOLE, _COARSE, variants=False),
+    Case("bear", "shake", WHOLE, _COARSE, variants=False),
+    Case("bear", "wave", LIMB, _COARSE, variants=False),
+    Case("x", "bend", WHOLE, _X, variants=False),
+    Case("x", "shake", WHOLE, _X, variants=False),
+    Case("x", "shake", WHOLE, _FIRM_X, variants=False, rivals=False, called="x eight times as firm"),
+    Case("x", "bow", WHOLE, _X, variants=False),
+    Case("arm", "bend", LIMB, _ARM_OF_MANY, variants=False, rivals=False, called="arm of 100 modes"),
+    Case("arm", "wave", LIMB, _ARM_OF_MANY, variants=False, rivals=False, called="arm of 100 modes"),
+    Case("x", "bend", WHOLE, _X_OF_MANY, variants=False, rivals=False, called="x of 100 modes"),
+    Case("x", "bow", WHOLE, _X_OF_MANY, variants=False, rivals=False, called="x of 100 modes"),
+    Case("x", "bend", None, _X_OF_MANY, variants=False, rivals=False, called="x of 100 modes", unseen=False),
+    Case("x", "bow", None, _X_OF_MANY, variants=False, rivals=False, called="x of 100 modes", unseen=False),
 )
 
 
@@ -256,7 +262,8 @@ def fidelity(update: Update) -> Record:
 
 def fidelity_others(update: Update) -> Record:
     """Clips of a gorilla whose hands, feet and head are as soft as the rest, all other clips of the built-in
-    characters, and some of arm and X again with a hundred modes: ours, and the same modes alone."""
+    characters, and some of arm and X again with a hundred modes, those of the X also where the build sees them: ours,
+    the same modes alone, and, for the other characters as they are, other methods."""
     return _cases("fidelity-others", "The same for other flesh and all other built-in characters", OTHERS, update)
 
 
@@ -269,8 +276,8 @@ def _cases(name: str, title: str, cases: Sequence[Case], update: Update) -> Reco
             rows += found
             sizes |= size
             update(index + 1, len(cases))
-    more = "converged: 720 Hz"
-    if any(case.baselines for case in cases):
+    more = "ours without contact, too; converged: 720 Hz"
+    if any(case.rivals for case in cases):
         more += (
             "; a coarse mesh has other tets, so its error is the area-weighted one of the drawn surface's motion off "
             "plain skinning, and both steps were timed while other cases ran beside them"
@@ -305,7 +312,7 @@ def compare_clip(
             "Python, builds it with the clip"
         )
     project = project or Project()
-    case = Case(character.name, clip, None, project, baselines, character, unseen, folder)
+    case = Case(character.name, clip, None, project, baselines, baselines, character, unseen, folder)
     with TemporaryDirectory() as own:
         rows, sizes = case_rows(case, cache or Path(own), converged=converged, stage=stage)
     rows = [replace(row, what=row.what.removeprefix(f"{case.what}: ")) for row in rows]
@@ -327,7 +334,7 @@ def case_rows(case: Case, cache: Path, *, converged: bool = True, stage: Stage =
     ours = _built(case, case.project, cache, stage)
     sizes = {case.what: model_sizes(ours.model)}
     truth = Truth(case, ours, converged=converged, stage=stage)
-    wanted = [
+    wanted: list[Callable[[], Row]] = [
         partial(truth.row, f"{case.what}: ours", ours, goal=case.goal),
         partial(truth.row, f"{case.what}: ours, forces of every tet", ours, forces=every_tet),
         partial(truth.row, f"{case.what}: ours, nothing follows the modes", ours, forces=unfollowed),
@@ -335,45 +342,50 @@ def case_rows(case: Case, cache: Path, *, converged: bool = True, stage: Stage =
     ]
     rows = _compared(wanted, stage("Comparing (compiles the first time)"))
     rows[1:1] = _other_goals(case, rows[0])
-    if not case.baselines:
+    if not (case.variants or case.rivals):
         return rows, sizes
+    without = case.project.changed(basis={"rehearsal": 0.0})
+    unrehearsed = _built(case, without, cache, stage, "Building without rehearsal")
+    wanted = _variants(case, ours, unrehearsed, truth, cache, stage) if case.variants else []
+    if case.rivals:
+        wanted += [*_rivals(case, unrehearsed, truth, cache, stage), partial(_coarse, case, ours, truth, cache)]
+    return rows + _compared(wanted, stage("Comparing the baselines")), sizes
+
+
+def _variants(
+    case: Case, ours: Built, unrehearsed: Built, truth: Truth, cache: Path, stage: Stage
+) -> list[Callable[[], Row]]:
+    """Ours with one thing changed."""
     whole = _built(case, case.project.changed(basis={"regions": 1}), cache, stage, "Building with one region")
-    unrehearsed = _built(
-        case, case.project.changed(basis={"rehearsal": 0.0}), cache, stage, "Building without rehearsal"
-    )
-    neutral = _built(
-        case,
-        case.project.changed(basis={"between_poses": "neutral", "rehearsal": 0.0}),
-        cache,
-        stage,
-        "Building the neutral basis",
-    )
-    world = {"interpolation": "world", "between_poses": "pooled", "rehearsal": 0.0}
-    pooled = _built(case, case.project.changed(basis=world), cache, stage, "Building in the world")
-    paper = _built(case, paper_recipe(case.project), cache, stage, "Building the paper's recipe")
-    wanted = []
+    wanted: list[Callable[[], Row]] = []
     if case.unseen:
         clip = prepared_character(case.character, case.project).clip(case.clip)
         along = partial(learned_along, clip=clip, project=case.project, cache=case.stages(cache))
         wanted.append(partial(truth.row, f"{case.what}: ours, maps that know the clip", ours, forces=along))
-    wanted += [
-        partial(truth.row, f"{case.what}: ours, the whole body one region", whole, goal=case.goal),
-        partial(truth.row, f"{case.what}: ours, nothing rehearsed", unrehearsed),
+    wanted.append(partial(truth.row, f"{case.what}: ours, the whole body one region", whole))
+    wanted.append(partial(truth.row, f"{case.what}: ours, nothing rehearsed", unrehearsed))
+    return wanted
+
+
+def _rivals(case: Case, unrehearsed: Built, truth: Truth, cache: Path, stage: Stage) -> list[Callable[[], Row]]:
+    """Other methods with as many modes."""
+    still = {"between_poses": "neutral", "rehearsal": 0.0}
+    neutral = _built(case, case.project.changed(basis=still), cache, stage, "Building the neutral basis")
+    world = {"interpolation": "world", "between_poses": "pooled", "rehearsal": 0.0}
+    pooled = _built(case, case.project.changed(basis=world), cache, stage, "Building in the world")
+    paper = _built(case, paper_recipe(case.project), cache, stage, "Building the paper's recipe")
+    return [
         partial(truth.row, f"{case.what}: one PCA basis in bind space, exact forces", unrehearsed, forces=exact_forces),
         partial(truth.row, f"{case.what}: one PCA basis in the world, exact forces", pooled, forces=exact_forces),
         partial(truth.row, f"{case.what}: basis of the neutral pose, exact forces", neutral, forces=exact_forces),
         partial(truth.row, f"{case.what}: the paper's recipe", paper),
         partial(truth.row, f"{case.what}: the paper's recipe, exact forces", paper, forces=exact_forces),
-        partial(
-            truth.coarse_row,
-            f"{case.what}: a coarse full mesh of equal cost",
-            ours,
-            case.project,
-            case.stages(cache),
-            case.folder,
-        ),
     ]
-    return rows + _compared(wanted, stage("Comparing the baselines")), sizes
+
+
+def _coarse(case: Case, ours: Built, truth: Truth, cache: Path) -> Row:
+    what = f"{case.what}: a coarse full mesh of equal cost"
+    return truth.coarse_row(what, ours, case.project, case.stages(cache), case.folder)
 
 
 def _other_goals(case: Case, ours: Row) -> list[Row]:
@@ -392,7 +404,7 @@ def _other_goals(case: Case, ours: Row) -> list[Row]:
 
 
 def fidelity_sweep(update: Update) -> Record:
-    """The gorilla without its walk, against the number of modes and of poses."""
+    """The gorilla without its walk, against the number of modes and of poses; the paper's recipe beside it."""
     case, rows = CASES[0], []
     sizes: Sizes = {}
     projects = [(f"r = {modes}", case.project.changed(basis={"modes": modes})) for modes in MODES]
@@ -407,7 +419,8 @@ def fidelity_sweep(update: Update) -> Record:
             rows += found
             sizes[label] = size
             update(index + 1, len(projects))
-    return _record("fidelity-sweep", "Reduced against full motion: modes and poses", rows, sizes, "")
+    more = "ours without contact, too; steps were timed while others ran beside them, least of many"
+    return _record("fidelity-sweep", "Reduced against full motion: modes and poses", rows, sizes, more)
 
 
 def _swept(task: tuple[Case, str, Project, Path]) -> tuple[str, list[Row], dict[str, int]]:
@@ -418,9 +431,13 @@ def _swept(task: tuple[Case, str, Project, Path]) -> tuple[str, list[Row], dict[
         truth = Truth(case, built, converged=False)
     except SolverError as trouble:
         return label, [Row(f"{case.what}, {label}", "%", None, note=f"not compared: {trouble}")], {}
+    ours = truth.row(f"{case.what}, {label}", built)
+    with threadpool_limits(1):
+        ours.also["step, ms"] = 1e3 * step_times(built.model, rounds=100)["least"]
     rows = [
-        truth.row(f"{case.what}, {label}", built),
+        ours,
         truth.row(f"{case.what}, {label}: exact forces", built, forces=exact_forces),
+        truth.row(f"{case.what}, {label}: the paper's recipe", _built(case, paper_recipe(project), cache)),
     ]
     return label, rows, model_sizes(built.model)
 

@@ -14,7 +14,7 @@ from softrig.errors import InputError
 from softrig.files import write_bytes
 from softrig.machine import Machine, Timing
 from softrig.models.full import FullBody
-from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 
 Sizes = dict[str, dict[str, int]]
 """Counts by name, of each model by its name."""
@@ -182,7 +182,7 @@ def model_sizes(model: PoseSpaceModel) -> dict[str, int]:
         "tet vertices": len(model.vertices),
         "drawn vertices": len(model.embedding_nodes),
         "modes": model.mode_count,
-        "regions": len(model.region_names),
+        "regions": sum(name != WHOLE_BODY for name in model.region_names) or 1,
         "poses": len(model.poses),
         "cubature tets": len(model.cubature.tets),
     }
