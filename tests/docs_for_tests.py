@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -31,6 +32,10 @@ GENERATED = {"records", "gallery"}
 """Folders of docs/ that commands write."""
 WIDTH = "100"
 """Columns of the terminal whose output pages show."""
+LONGEST = 90
+"""Characters of a line of code that pages show without cutting it off."""
+CONTINUED = " " * 4
+"""What a line begins with that goes on with the one before."""
 
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)(?P<rest>[^\n]*)$")
 MARK = re.compile(r"<!-- (?P<kind>not run|patched)(?:: (?P<why>.+?))? -->")
@@ -193,8 +198,16 @@ def shown_output(block: Block, command: str) -> list[str]:
 
 def words_of(lines: list[str]) -> list[str]:
     """The lines without their numbers, spaces and frames, in a sorted list; advice (!) depends on rounding."""
-    plain = (re.sub(r"[\s─━│┃┏┓┗┛┡┩└┘┌┐┳┻╇┷┴┬┼╞╡═…]+", " ", NUMBER.sub("#", line)).strip() for line in lines)
+    whole = "\n".join(lines).replace(f"\n{CONTINUED}", " ").splitlines()
+    plain = (re.sub(r"[\s─━│┃┏┓┗┛┡┩└┘┌┐┳┻╇┷┴┬┼╞╡═…]+", " ", NUMBER.sub("#", line)).strip() for line in whole)
     return sorted(line for line in plain if line and not line.startswith("!") and line != "more modes help")
+
+
+def wrapped(line: str) -> list[str]:
+    """A line of output in lines of at most `LONGEST`, the later ones below where its second column begins."""
+    key = re.match(r"\s*\S+(?: \S+)*\s{2,}", line)
+    indent = max(len(CONTINUED), key.end() if key else 0) * " "
+    return textwrap.wrap(line, LONGEST, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 def write_outputs(page: Path, folder: Path) -> None:
@@ -204,7 +217,9 @@ def write_outputs(page: Path, folder: Path) -> None:
         if block.language != "console":
             continue
         old = "\n".join([f"{PROMPT}{command}", *shown_output(block, command)])
-        new = "\n".join([f"{PROMPT}{command}", *(line.rstrip() for line in printed.rstrip().splitlines())])
+        new = "\n".join(
+            [f"{PROMPT}{command}", *(short for line in printed.rstrip().splitlines() for short in wrapped(line))]
+        )
         assert old in text, f"{block.name}: {command}"
         text = text.replace(old, new, 1)
     page.write_text(text, encoding="utf-8")

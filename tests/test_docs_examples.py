@@ -5,11 +5,24 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 import softrig
-from docs_for_tests import ROOT, WIDTH, Block, blocks, pages, prepare_hero, run_page, shown_output, words_of
+from docs_for_tests import (
+    LONGEST,
+    ROOT,
+    WIDTH,
+    Block,
+    blocks,
+    pages,
+    prepare_hero,
+    run_page,
+    shown_output,
+    words_of,
+    wrapped,
+)
 from softrig.io.characters import LOADERS
 from softrig.project import load_project
 
@@ -69,6 +82,19 @@ def test_blocks_that_are_not_run_are_few_and_say_why() -> None:
     assert len(left_out) <= MOST_LEFT_OUT
     silent = [block.name for block in left_out if len(block.why) < 8]
     assert not silent
+
+
+def test_code_is_not_cut_off_at_the_right() -> None:
+    lines = [(block.name, line) for block in BLOCKS for line in dedent(block.code).splitlines()]
+    assert not [f"{name}: {line}" for name, line in lines if len(line) > LONGEST]
+
+
+def test_output_in_wrapped_lines_says_the_same() -> None:
+    line = "  wave             soft/wave.glb: " + ", ".join(["a long report of what was written"] * 4)
+    assert len(wrapped(line)) == 3
+    assert max(map(len, wrapped(line))) <= LONGEST
+    assert words_of(wrapped(line)) == words_of([line])
+    assert wrapped("") == [""]
 
 
 def test_blocks_say_their_language() -> None:
