@@ -24,7 +24,15 @@ from softrig.bench.peers import PEERS, SCRIPTS, Peer, peer_rows
 from softrig.bench.posespace import unseen_moments
 from softrig.bench.record import Record, Row, body_sizes, model_sizes, read_record, timing_row
 from softrig.bench.run import announcement, chosen_benches, measured
-from softrig.bench.scaling import Axis, Made, axis_rows, measured_axis, polynomial_rows, scaling_record, slope
+from softrig.bench.scaling import (
+    Axis,
+    Made,
+    axis_rows,
+    measured_axis,
+    polynomial_rows,
+    scaling_record,
+    slope,
+)
 from softrig.bench.sketching import drawn, solved
 from softrig.bench.speed import tet_beam
 from softrig.cli import app
@@ -77,7 +85,7 @@ def test_the_table_has_published_figures_beside_ours_and_keeps_its_columns() -> 
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert lines[0] == "|  | unit | softrig | median | 99 % | goal | PSSD | tets | remark |"
     assert lines[1] == "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
-    assert lines[2] == "| step | ms | 0.1 | 0.2 | 0.3 | ≤ 0.25 | 1.33 | 12 |  |"
+    assert lines[2] == "| step | ms | 0.1 | 0.2 | 0.3 | ≤ 0.25 ✓ | 1.33 | 12 |  |"
     assert lines[3].endswith("| could not be installed: a \\| b |")
     assert "Sizes: bar: 200 tets, 8 modes." in text
     assert text.rstrip().endswith("Load 0.25 at the start, 1.50 at the end.")
@@ -120,7 +128,7 @@ def test_benchmarks_say_what_they_are_and_how_long_they_take() -> None:
     assert len(lines) == len(BENCHES)
     assert all(re.search(r"\((\d+ s|\d+ min)", line) for line in lines)
     usual, all_of_them = chosen_benches([]), chosen_benches([], long=True)
-    long = {"fidelity", "fidelity-others", "fidelity-sweep", "pssd-table-1", "pssd-table-3"}
+    long = {"fidelity", "fidelity-others", "fidelity-sweep", "pssd-table-1", "pssd-table-3", "scaling-tets"}
     assert long == set(all_of_them) - set(usual)
     assert list(all_of_them) == list(BENCHES)
     assert sum(bench.expected() for bench in usual.values()) < 20.0
@@ -149,7 +157,7 @@ def test_a_page_is_filled_once_and_stays() -> None:
     page = "# A\n\n<!-- record: example -->\nold\n<!-- end record -->\n\nb\n"
     once = filled(page, records)
     assert once.startswith("# A\n\n<!-- record: example -->\n|  | unit |")
-    assert once.endswith("at the end.\n<!-- end record -->\n\nb\n")
+    assert once.endswith("at the end.</p>\n</details>\n<!-- end record -->\n\nb\n")
     assert "old" not in once
     assert filled(once, records) == once
     assert marked_records(once) == ["example"]
@@ -159,6 +167,53 @@ def test_one_figure_stands_in_a_sentence() -> None:
     page = "A step: <!-- record: example: step -->?<!-- end record -->"
     page += ", <!-- record: example: speed-up --><!-- end record -->."
     assert re.sub(r"<!--.*?-->", "", filled(page, {"example": example()})) == "A step: 0.1 ms, 190×."
+
+
+def test_rows_of_several_things_have_a_table_each() -> None:
+    rows = [Row(f"{of}: {what}", "%", 5.0) for of in ("an arm", "a leg") for what in ("ours", "theirs", "both")]
+    record = replace(example(), rows=rows)
+    told = record.folded()
+    assert told.index("**An arm**") < told.index("| theirs | % | 5 |") < told.index("**A leg**")
+    assert "| an arm: theirs |" in record.body()
+    assert record.row("a leg: both").ours == 5.0
+    for apart in (rows[:1] + rows[3:4], [*rows, Row("a foot", "%", 1.0)]):
+        assert replace(record, rows=apart).groups() == [("", apart)], "few rows each, or one that is of nothing"
+
+
+def test_a_page_may_choose_among_further_figures() -> None:
+    rows = [Row("step", "ms", 1.0, also={"bytes": 4.0, "cells": 5.0, "µs, all": 6.0})]
+    records = {"example": replace(example(), rows=rows)}
+    page = filled("<!-- record: example | cells | µs, all --><!-- end record -->", records)
+    assert "|  | unit | softrig | cells | µs, all |" in page
+    assert filled(page, records) == page
+    assert "bytes" in records["example"].body()
+
+
+def test_many_sources_share_a_column() -> None:
+    rows = [Row("step", "ms", 1.0, others={name: 2.0}) for name in ("one", "two", "three")]
+    assert replace(example(), rows=rows[:2]).table()[0] == ["", "unit", "softrig", "one", "two"]
+    head, lines = replace(example(), rows=rows).table()
+    assert head == ["", "unit", "softrig", "beside it"]
+    assert [line[-1] for line in lines] == ["one: 2", "two: 2", "three: 2"]
+
+
+def test_goals_that_are_missed_are_listed() -> None:
+    rows = [Row("near", "%", 3.0, goal=4.0), Row("far", "%", 5.0, goal=4.0), Row("free", "%", 9.0)]
+    bad, good = replace(example(), rows=rows), replace(example(), name="good", rows=rows[:1])
+    page = "<!-- missed: example good --><!-- end record -->"
+    text = filled(page, {"example": bad, "good": good})
+    assert "2 of 3 goals are met; these are not:" in text
+    assert "| far | 5 % | ≤ 4 % |" in text
+    assert "near" not in text
+    assert marked_records(text) == ["example", "good"]
+    assert "1 of 1 goals are met." in filled("<!-- missed: good --><!-- end record -->", {"good": good})
+    assert [cells[3] for cells in bad.table()[1]] == ["≤ 4 ✓", "≤ 4 ✗", ""]
+
+
+def test_a_page_says_when_and_on_what() -> None:
+    record = example()
+    text = filled("<!-- measured: example --><!-- end record -->", {"example": record})
+    assert f"{record.date} on {record.machine.processor}, {record.machine.cores} cores" in text
 
 
 @pytest.mark.parametrize(
@@ -182,6 +237,10 @@ def test_folders_of_pages_are_filled(tmp_path: Path) -> None:
     page.write_text("<!-- record: example: step --><!-- end record -->", encoding="utf-8")
     assert fill_pages([tmp_path / "docs"], tmp_path / "records") == [page]
     assert fill_pages([tmp_path / "docs"], tmp_path / "records") == []
+    table = tmp_path / "records" / "example.md"
+    table.write_text("of an older form", encoding="utf-8")
+    assert fill_pages([tmp_path / "docs"], tmp_path / "records") == [table]
+    assert table.read_text(encoding="utf-8") == read_record(table.with_suffix(".json")).markdown()
     with pytest.raises(InputError, match="no page or folder"):
         fill_pages([tmp_path / "nowhere"], tmp_path / "records")
 

@@ -76,12 +76,12 @@ def test_record_tables_leave_out_empty_columns() -> None:
     rows = [Row("a", "s", 1.0, others={"peer": 2.0}), Row("b", "ms", 0.5, median=0.75, goal=3.0)]
     head, lines = Record("x", "X", this_machine(), rows).table()
     assert head == ["", "unit", "softrig", "median", "goal", "peer"]
-    assert lines == [["a", "s", "1", "", "", "2"], ["b", "ms", "0.5", "0.75", "≤ 3", ""]]
+    assert lines == [["a", "s", "1", "", "", "2"], ["b", "ms", "0.5", "0.75", "≤ 3 ✓", ""]]
     with pytest.raises(ValueError, match="not a number"):
         Row("c", "s", float("nan"))
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (1234.5, "1,234"), (0.000123, "1.23e-04"), (None, "")])
+@pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (1234.5, "1,234"), (0.000123, "0.000123"), (1.234e-6, "1.23e-06"), (None, "")])
 def test_numbers_have_three_figures(value, text) -> None:
     assert number(value) == text
 

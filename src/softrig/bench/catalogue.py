@@ -65,7 +65,7 @@ BENCHES: dict[str, Bench] = {
     ),
     "stvk05-fig-11": Bench(paper.figure_11, "StVK05 Fig. 11: a step and its parts, u = Uq, frames a second", 0.3),
     "stvk05-spoon": Bench(spoon.kicked_spoon, "StVK05 Fig. 12: a kicked spoon, full against reduced", 1.0),
-    "posespace": Bench(posespace.pose_space, "the pose-space step of the gorilla: time, bound, errors, memory", 2.8),
+    "posespace": Bench(posespace.pose_space, "the pose-space step of the gorilla: time, bound, errors, memory", 4.0),
     "pssd-table-1": Bench(
         pssd.table_1, "PSSD Table 1: modes with and without contact constraints", 10.0, only_long=True
     ),
@@ -77,17 +77,16 @@ BENCHES: dict[str, Bench] = {
     "scaling": Bench(
         scaling.scaling,
         "step and build against tets, modes, poses and regions, with the orders",
-        4.0,
-        longer=scaling.scaling_whole,
-        longer_minutes=20.0,
+        5.0,
     ),
+    "scaling-tets": Bench(scaling.scaling_tets, "step and build against tets, up to 128,000", 25.0, only_long=True),
     "crowd": Bench(crowd.crowd, "1 to 100 characters at once, on one core and on all", 1.5),
     "viewer": Bench(viewer.live_viewer, "the live viewer: pictures a second, bytes a frame", 1.5),
-    "fidelity": Bench(fidelity.fidelity, "reduced against full motion on unseen clips", 13.0, only_long=True),
+    "fidelity": Bench(fidelity.fidelity, "reduced against full motion on unseen clips", 18.0, only_long=True),
     "fidelity-others": Bench(
         fidelity.fidelity_others,
         "the same for a gorilla soft to its fingertips and for the others",
-        26.0,
+        45.0,
         only_long=True,
     ),
     "fidelity-sweep": Bench(

@@ -3,13 +3,21 @@
 <!-- record: step -->                       the whole table of docs/records/step.json
 <!-- end record -->
 
+<!-- record: step | 99 %, µs | bytes -->    the same, of further figures these two alone
+<!-- end record -->
+
 a step takes <!-- record: step: step(), r = 12 -->2.8 µs<!-- end record -->, one figure of it
+measured <!-- measured: step -->2026-11-18 on a machine, 2 cores<!-- end record -->
+
+<!-- missed: step crowd -->                 the rows of these records that do not keep to their goals
+<!-- end record -->
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from softrig.bench.record import Record, read_record
@@ -18,8 +26,12 @@ from softrig.files import write_bytes
 
 RECORDS = Path("docs/records")
 """Where the records of the documentation lie."""
-MARKED = re.compile(r"<!-- record: (?P<name>[\w-]+)(?:: (?P<row>[^\n]+?))? -->(?P<text>.*?)<!-- end record -->", re.S)
-OPENED = re.compile(r"<!-- record: |<!-- end record -->")
+MARKED = re.compile(
+    r"<!-- (?P<kind>record|measured|missed): (?P<name>[\w -]+?)(?:: (?P<row>[^\n]+?))?(?: \| (?P<columns>[^\n]+?))? -->"
+    r"(?P<text>.*?)<!-- end record -->",
+    re.S,
+)
+OPENED = re.compile(r"<!-- (?:record|measured|missed): |<!-- end record -->")
 
 
 def read_records(folder: Path) -> dict[str, Record]:
@@ -31,27 +43,56 @@ def filled(text: str, records: dict[str, Record], page: str = "the page") -> str
     """`text` with what stands between each pair of markers taken from `records`."""
 
     def fill(match: re.Match[str]) -> str:
-        name, row = match["name"], match["row"]
-        if name not in records:
-            raise InputError(f"{page}: no record called '{name}'; there are {', '.join(records) or 'none'}")
+        named = match["name"].split()
+        for name in named:
+            if name not in records:
+                raise InputError(f"{page}: no record called '{name}'; there are {', '.join(records) or 'none'}")
         opening = match[0][: match.start("text") - match.start()]
-        content = f"\n{records[name].body()}" if row is None else records[name].row(row).told()
-        return f"{opening}{content}<!-- end record -->"
+        return f"{opening}{_content(match, [records[name] for name in named])}<!-- end record -->"
 
     if len(OPENED.findall(text)) != 2 * len(MARKED.findall(text)):
         raise InputError(f"{page}: a record marker without its end, or an end without its beginning")
     return MARKED.sub(fill, text)
 
 
+def _content(match: re.Match[str], records: Sequence[Record]) -> str:
+    if match["kind"] == "missed":
+        return f"\n{missed_goals(records)}"
+    record = records[0]
+    if match["kind"] == "measured":
+        machine = record.machine
+        return f"{record.date} on {machine.processor}, {machine.cores} cores"
+    if match["row"] is not None:
+        return record.row(match["row"]).told()
+    return f"\n{record.folded(match['columns'].split(' | ') if match['columns'] else None)}"
+
+
+def missed_goals(records: Sequence[Record]) -> str:
+    """How many of the goals of `records` are met, and a table of those that are not."""
+    asked = [row for record in records for row in record.rows if row.goal is not None and row.ours is not None]
+    missed = [row for row in asked if not row.is_met]
+    lines = [f"{len(asked) - len(missed)} of {len(asked)} goals are met{'; these are not:' if missed else '.'}"]
+    if missed:
+        lines += ["", "| not met | measured | goal |", "| --- | ---: | ---: |"]
+        lines += [f"| {row.what} | {row.told()} | ≤ {replace(row, ours=row.goal).told()} |" for row in missed]
+    return "\n".join(lines) + "\n"
+
+
 def marked_records(text: str) -> list[str]:
     """The records that a page shows, by name."""
-    return list(dict.fromkeys(match["name"] for match in MARKED.finditer(text)))
+    return list(dict.fromkeys(name for match in MARKED.finditer(text) for name in match["name"].split()))
 
 
 def fill_pages(paths: Sequence[Path], folder: Path = RECORDS) -> list[Path]:
-    """Fill every page among `paths` (files, or folders of .md files) from the records in `folder`; those changed."""
+    """Fill every page among `paths` (files, or folders of .md files) from the records in `folder`, and write the tables
+    of these anew; those changed."""
     records = read_records(folder)
     changed = []
+    for record in records.values():
+        table = folder / f"{record.name}.md"
+        if not table.exists() or table.read_text(encoding="utf-8") != record.markdown():
+            record.write(folder)
+            changed.append(table)
     for page in _pages(paths):
         text = page.read_text(encoding="utf-8")
         new = filled(text, records, str(page))

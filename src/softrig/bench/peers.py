@@ -114,8 +114,9 @@ def peers(update: Update) -> Record:
         rows += peer_rows(PEERS, path, lambda done, total: update(done + 1, total + 1))
     remark = (
         "One mesh, one run, one core each. Ours and fast-cody play the same clip with the same bones; full simulations "
-        "are held at the bones; what knows no rig is set swinging instead, a cage or a floating body without being "
-        "held. Vertices: of the tets, ours of the drawn surface; nothing where the step gives them. Preprocessing of "
+        "are held at the bones; a cage is set swinging without being held, and Bullet's reduced body, which cannot be "
+        "held, falls: its step costs the same whatever it does. "
+        "Vertices: of the tets, ours of the drawn surface; nothing where the step gives them. Preprocessing of "
         "ours is the whole build on all cores, from the character's surface to the model."
     )
     title = "The same tets in other solvers"

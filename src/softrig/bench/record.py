@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
+from html import escape
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 
 Sizes = dict[str, dict[str, int]]
 """Counts by name, of each model by its name."""
+FEW = 3
+"""Rows that those of one thing must be on average to be a table of their own."""
+MANY = 2
+"""Sources beyond which they share a column."""
 
 
 @dataclass(frozen=True)
@@ -111,25 +116,17 @@ class Record:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Head and cells, as text; columns without a figure are left out."""
-        sources = list(dict.fromkeys(source for row in self.rows for source in row.others))
-        further = list(dict.fromkeys(name for row in self.rows for name in row.also))
-        medians = any(row.median is not None for row in self.rows)
-        tails = any(row.p99 is not None for row in self.rows)
-        goals = any(row.goal is not None for row in self.rows)
-        notes = any(row.note for row in self.rows)
-        head = ["", "unit", self.value] + ["median"] * medians + ["99 %"] * tails + ["goal"] * goals
-        head += sources + further + [self.notes] * notes
-        lines = []
+        return _table(self, self.rows, None)
+
+    def groups(self) -> list[tuple[str, list[Row]]]:
+        """The rows by what they are of, the words before a colon, without these; all in one where few share them."""
+        found: dict[str, list[Row]] = {}
         for row in self.rows:
-            cells = [row.what, row.unit, number(row.ours)]
-            cells += [number(row.median)] * medians
-            cells += [number(row.p99)] * tails
-            cells += [("≤ " + number(row.goal)) if row.goal is not None else ""] * goals
-            cells += [number(row.others.get(source)) for source in sources]
-            cells += [number(row.also.get(name)) for name in further]
-            cells += [row.note] * notes
-            lines.append(cells)
-        return head, lines
+            of, _, what = row.what.partition(": ")
+            found.setdefault(of if what else "", []).append(replace(row, what=what or row.what))
+        if "" in found or len(self.rows) < FEW * len(found):
+            return [("", list(self.rows))]
+        return list(found.items())
 
     def markdown(self) -> str:
         """The record as a section of a page."""
@@ -137,14 +134,31 @@ class Record:
 
     def body(self) -> str:
         """The section without its title: the table, the remark, sizes, machine and date."""
-        head, lines = self.table()
-        rule = ["---"] + ["---:"] * (len(head) - 1)
-        if any(row.note for row in self.rows):
-            rule[-1] = "---"
-        rows = "\n".join("| " + " | ".join(_cell(cell) for cell in cells) + " |" for cells in [head, rule, *lines])
-        remark = f"\n{self.remark}\n" if self.remark else ""
-        sizes = f"\n{self._sizes()}\n" if self.sizes else ""
-        return f"{rows}\n{remark}{sizes}\n{self.measured()}\n"
+        return self._shown([("", list(self.rows))], None) + "".join(f"\n{line}\n" for line in self.origin())
+
+    def folded(self, columns: Sequence[str] | None = None) -> str:
+        """The same for readers: a table for each of what it is about, of further figures only those in `columns`, and
+        what it was measured with folded away."""
+        origin = "".join(f"<p>{escape(line, quote=False)}</p>\n" for line in self.origin())
+        return (
+            f"{self._shown(self.groups(), columns)}\n<details><summary>Sizes, machine and date</summary>\n{origin}"
+            "</details>\n"
+        )
+
+    def origin(self) -> list[str]:
+        """What it was measured with, and when: sentences."""
+        return [*([self._sizes()] if self.sizes else []), self.measured()]
+
+    def _shown(self, groups: Sequence[tuple[str, list[Row]]], columns: Sequence[str] | None) -> str:
+        parts = []
+        for of, rows in groups:
+            head, lines = _table(self, rows, columns)
+            rule = ["---"] + ["---:"] * (len(head) - 1)
+            if any(row.note for row in rows):
+                rule[-1] = "---"
+            told = "\n".join("| " + " | ".join(_cell(cell) for cell in cells) + " |" for cells in [head, rule, *lines])
+            parts.append((f"**{of[:1].upper()}{of[1:]}**\n\n" if of else "") + f"{told}\n")
+        return "\n".join([*parts, *([f"{self.remark}\n"] if self.remark else [])])
 
     def measured(self) -> str:
         """When and on what, in a sentence."""
@@ -201,11 +215,43 @@ def number(value: float | None) -> str:
     """Three figures, or nothing."""
     if value is None:
         return ""
-    if value == 0.0 or 0.01 <= abs(value) < 1e5:
+    if value == 0.0 or 1e-4 <= abs(value) < 1e5:
         return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
     if value == round(value) and abs(value) < 1e7:
         return f"{value:,.0f}"
     return f"{value:.2e}"
+
+
+def _table(record: Record, rows: Sequence[Row], columns: Sequence[str] | None) -> tuple[list[str], list[list[str]]]:
+    """Head and cells of `rows`, as text; of further figures those in `columns`, all where it is None."""
+    sources = list(dict.fromkeys(source for row in rows for source in row.others))
+    further = list(dict.fromkeys(name for row in rows for name in row.also if columns is None or name in columns))
+    # Many sources that say little each are told in one column.
+    together = len(sources) > MANY
+    medians = any(row.median is not None for row in rows)
+    tails = any(row.p99 is not None for row in rows)
+    goals = any(row.goal is not None for row in rows)
+    notes = any(row.note for row in rows)
+    head = ["", "unit", record.value] + ["median"] * medians + ["99 %"] * tails + ["goal"] * goals
+    head += (["beside it"] if together else sources) + further + [record.notes] * notes
+    lines = []
+    for row in rows:
+        cells = [row.what, row.unit, number(row.ours)]
+        cells += [number(row.median)] * medians
+        cells += [number(row.p99)] * tails
+        cells += [_goal(row)] * goals
+        told = [number(row.others.get(source)) for source in sources]
+        cells += [", ".join(f"{source}: {number(value)}" for source, value in row.others.items())] if together else told
+        cells += [number(row.also.get(name)) for name in further]
+        cells += [row.note] * notes
+        lines.append(cells)
+    return head, lines
+
+
+def _goal(row: Row) -> str:
+    if row.goal is None:
+        return ""
+    return f"≤ {number(row.goal)} {'✓' if row.is_met else '✗'}" if row.ours is not None else f"≤ {number(row.goal)}"
 
 
 def _cell(text: str) -> str:

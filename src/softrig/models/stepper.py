@@ -40,7 +40,8 @@ inverted anew; single modes by several times that. A gorilla's walk, jump and be
 0.3 points more at 0.05. Steps of which several iterations are asked have none."""
 MOSTLY = 0.5
 """γ, the share of the tets' remainder that counts, beyond which a step is solved twice. Once, an arm of 200 modes and
-a letter X of 100, γ 1, are 65 and 11 % off the full simulation as they bend, twice 6 and 2, to the end 5 and 2."""
+a letter X of 100, γ 1, are 65 and 11 % off the full simulation as they bend, which their builds saw, twice 6 and 2, to
+the end 5 and 2."""
 GRAVITY = (0.0, -9.81, 0.0)
 """m/s²."""
 

@@ -40,7 +40,8 @@ UNSEEN = 20
 """Deformations a pose on which the cubature's error is measured."""
 LEANING = 2.0
 """So many times the usual number of tets where all of the remainder counts. A letter X of 100 modes, its stiffness
-learned, is 10 and 14 % off as it bends and bows with 150 of them, 2 and 4 with 300, 450 or all."""
+learned, is 10 and 14 % off as it bends and bows, which the build saw, with 150 of them, 2 and 4 with 300, 450 or
+all."""
 
 
 def reduce_forces(
