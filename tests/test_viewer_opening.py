@@ -121,6 +121,10 @@ def test_the_command_prints_the_address_and_ends_with_ctrl_c(tmp_path):
     [
         (["bad.glb"], "bad.glb: this is no 3D character, whatever its name says; what can be read is GLB, VRM or glTF"),
         (["notes.md"], "notes.md: ending .md: softrig reads .blend, .fbx, .glb, .gltf, .softrig, .usd"),
+        (
+            ["missing.softrg"],
+            "missing.softrg: there is no such file: softrig reads .blend, .fbx, .glb, .gltf, .soft",
+        ),
         (["missing.glb"], "missing.glb: there is no such file"),
         (["missing.softrig"], "missing.softrig: there is no such file"),
         (["nobody"], "neither a file nor a built-in character called 'nobody'"),

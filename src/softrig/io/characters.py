@@ -11,6 +11,7 @@ from softrig.io.format_error import FileFormatError
 from softrig.io.gltf import load_gltf
 from softrig.io.sizes import size_trouble
 from softrig.rig.character import Character
+from softrig.words import NO_SUCH_FILE
 
 LOADERS: dict[str, Callable[..., Character]] = {
     ".glb": load_gltf,
@@ -25,7 +26,8 @@ def unread_ending(path: str | Path, *others: str) -> FileFormatError:
     """The error about a file of an ending that is not read; `others`: endings that are, beside those of characters."""
     ending = Path(path).suffix.lower()
     known = ", ".join(sorted([*LOADERS, *others]))
-    return FileFormatError(path, f"{f'ending {ending}' if ending else 'no ending'}: softrig reads {known}")
+    what = f"ending {ending}" if ending else "no ending"
+    return FileFormatError(path, f"{what if Path(path).exists() else NO_SUCH_FILE}: softrig reads {known}")
 
 
 def load_character(path: str | Path, *, scale: float = 1.0) -> Character:
