@@ -81,7 +81,10 @@ def test_record_tables_leave_out_empty_columns() -> None:
         Row("c", "s", float("nan"))
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (1234.5, "1,234"), (0.000123, "0.000123"), (1.234e-6, "1.23e-06"), (None, "")])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (1234.5, "1,234"), (0.000123, "0.000123"), (1.234e-6, "1.23e-06"), (None, "")],
+)
 def test_numbers_have_three_figures(value, text) -> None:
     assert number(value) == text
 
