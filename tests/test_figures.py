@@ -17,8 +17,9 @@ from softrig.characters.softness import painted_softness
 from softrig.cli import app
 from softrig.errors import InputError
 from softrig.figures import FIGURES, clips, figure_line, run, run_figures
-from softrig.figures.chart import OURS, Line, bar_chart, line_chart
+from softrig.figures.chart import OURS, Line, line_chart
 from softrig.figures.figure import Figure, made, png_bytes, read_figures, write_index
+from softrig.figures.look import heat, key, scale_end
 from softrig.figures.sheet import Panel, sheet, spelt
 from softrig.simulation import Bake
 from softrig.simulation.baking import BakeReport
@@ -29,7 +30,9 @@ BLUE = tuple(int(OURS[k : k + 2], 16) for k in (1, 3, 5))
 def small(name: str, value: float = 1.25) -> Figure:
     picture = sheet([[Panel(np.full((20, 30, 3), 90, np.uint8), "heading", "note")]])
     rows = [Row("error", "%", value, others={"PSSD": 3.5})]
-    return made(name, f"Title of {name}", picture, rows, "What one sees.", sizes={"beam": {"tets": 12}})
+    return made(
+        name, f"Title of {name}", picture, rows, "What one sees.", alt="Grey, 1.25 %", sizes={"beam": {"tets": 12}}
+    )
 
 
 def blue_rows(picture: np.ndarray) -> np.ndarray:
@@ -53,14 +56,6 @@ def test_a_logarithmic_axis_makes_powers_even() -> None:
     assert np.polyfit(np.arange(len(even)), even, 2)[0] == pytest.approx(0.0, abs=1e-4)
     with pytest.raises(InputError, match="cannot begin"):
         line_chart([Line("a", x, x, OURS)], x_label="", y_label="", logarithmic="y")
-
-
-def test_bars_are_as_high_as_their_values() -> None:
-    picture = bar_chart({"one": {"a": 1.0}, "two": {"a": 2.0}}, {"a": OURS}, y_label="mm")
-    blue = (np.abs(picture.astype(int) - np.array(BLUE)) < 40).all(axis=2)[60:]
-    heights = blue.sum(axis=0)
-    half = picture.shape[1] // 2
-    assert heights[half + 100] == pytest.approx(2 * heights[half - 100], rel=0.03)
 
 
 def test_a_dashed_line_has_gaps() -> None:
@@ -98,7 +93,7 @@ def test_figures_are_written_read_back_and_listed_in_order(tmp_path: Path) -> No
     assert (tmp_path / found["ant"].picture).exists()
     text = write_index(tmp_path, ("zebra", "ant")).read_text(encoding="utf-8")
     assert text.index("## Title of zebra") < text.index("## Title of ant")
-    assert "![Title of ant](ant.png)" in text
+    assert "![Grey, 1.25 %](ant.png)" in text
     assert "| error | % | 12 | 3.5 |" in text
     assert "12 tets" in text
     assert "What one sees." in text
@@ -132,8 +127,9 @@ def test_the_committed_page_is_what_its_records_say() -> None:
         pytest.skip("no gallery is committed")
     written = (folder / "index.md").read_text(encoding="utf-8")
     for figure in read_figures(folder):
-        assert figure.record.body() in written
+        assert figure.record.folded() in written
         assert figure.caption in written
+        assert figure.alt in written
         size = (folder / figure.picture).stat().st_size
         assert size < (2_000_000 if figure.record.name.startswith("clip-") else 250_000)
     assert sum(path.stat().st_size for path in folder.glob("clip-*.png")) < 5_000_000
@@ -163,6 +159,29 @@ def test_a_clip_shows_plain_and_soft_side_by_side_and_where_the_flesh_went() -> 
     assert (first[:, half:] != second[:, half:]).any()
     assert redness[2] > redness[0]
     assert (first[0] == 255).all()
+
+
+def test_a_clip_beside_the_full_simulation_reddens_what_is_off_it() -> None:
+    arm = built_in("arm")
+    plain = np.repeat(arm.rest_positions[None], 2, axis=0)
+    full, reduced = plain.copy(), plain.copy()
+    full[1, :, 1] += 0.02
+    reduced[1] = full[1]
+    reduced[0, :, 1] += 0.01
+    scene = clips.Scene("arm", "wave", (0.25, 0.25, 1.0), (150, 110), 5e3, {}, floor=False)
+    # The first is where the full simulation is farthest from plain skinning; there nothing is off it.
+    right, off = (picture.astype(int) for picture in clips.drawn_beside_full(scene, arm, plain, full, reduced))
+    width, bar = right.shape[1] // 3, right.shape[0] - 70
+    reds = [(picture[:bar, 2 * width :, 0] - picture[:bar, 2 * width :, 2]).max() for picture in (right, off)]
+    assert reds[1] > reds[0] + 60
+    assert "young = 7000" in clips.made_soft(7e3)
+
+
+def test_colour_bars_end_at_two_figures_and_say_what_they_are() -> None:
+    assert [scale_end(x) for x in (0.0, 0.1341, 0.018, 176.0)] == pytest.approx([1.0, 0.14, 0.018, 180.0])
+    bar = key(heat, 0.02, "mm moved", unit=1e3).image
+    assert bar.shape[1] == 340
+    np.testing.assert_allclose(bar[3, [0, -1]] / 255.0, heat(np.array([0.0, 0.02]), 0.02), atol=0.01)
 
 
 def test_unknown_figures_are_named(tmp_path: Path) -> None:

@@ -73,6 +73,14 @@ def test_overlap_of_two_boxes_is_their_common_part() -> None:
     assert contact.overlap(both, apart, middle, reach=0.06) == contact.Overlap(0.0, 0.0)
 
 
+def test_a_cut_counts_how_often_the_body_is_there() -> None:
+    one = box_tets((0.06, 0.06, 0.06), (1, 1, 1))
+    vertices = np.concatenate([one.vertices, one.vertices + np.array([0.04, 0.0, 0.0])])
+    both = type(one).build(vertices, np.concatenate([one.elements, one.elements + len(one.vertices)]))
+    points = np.array([[0.02, 0.03, 0.03], [0.05, 0.03, 0.03], [0.08, 0.03, 0.03], [0.2, 0.03, 0.03]])
+    assert contact.cut(both, both.vertices, points).tolist() == [1, 2, 1, 0]
+
+
 def test_into_contact_counts_one_direction_only() -> None:
     normals = np.array([[0.0, 1.0, 0.0]])
     assert contact.into_contact(normals, np.array([[[0.3, -0.002, 0.0]], [[0.0, 0.01, 0.0]]])) == pytest.approx(0.002)
@@ -100,6 +108,12 @@ def test_a_pull_held_to_a_basis_is_stiffer_and_local_shapes_do_not_ring() -> Non
     assert local.ringing(truth, patch, far) == pytest.approx(
         np.linalg.norm(truth[far], axis=1).max() / np.linalg.norm(truth[patch], axis=1).mean()
     )
+
+
+def test_modes_needed_are_read_off_the_curve() -> None:
+    assert local.modes_needed((10, 20, 40), (1.0, 3.0, 5.0), 4.0) == pytest.approx(30.0)
+    assert local.modes_needed((10, 20), (1.0, 3.0), 0.5) == 10.0
+    assert local.modes_needed((10, 20), (1.0, 3.0), 3.5) is None
 
 
 @pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # the mesh is coarse on purpose

@@ -32,6 +32,7 @@ from softrig.render import (
     sequential,
     strip,
 )
+from softrig.render.axes import fitted_axis, legend_places
 from softrig.render.colour import linear
 from softrig.render.normals import corner_normals
 
@@ -410,8 +411,30 @@ def test_line_plot_is_well_formed_and_escapes_text() -> None:
     words = " ".join("".join(node.itertext()) for node in root.iter())
     for word in ("Tip & crate", "time, s", "height, m", "full <model>", "0.5"):
         assert word in words
+    top = min(float(y) for line in lines for _, y in (point.split(",") for point in line.get("points", "").split()))
+    names = [node for node in root.iter("{http://www.w3.org/2000/svg}text") if node.text in ("full <model>", "reduced")]
+    assert len(names) == 2
+    assert all(24.0 < float(node.get("y", "0")) < top for node in names), "the legend is between title and lines"
     with pytest.raises(InputError, match="logarithmic"):
         line_plot([Series("a", time, time)], logarithmic="y")
     ElementTree.fromstring(line_plot([Series("a", time + 1, np.exp(-9 * time))], logarithmic="xy"))
     with pytest.raises(InputError):
         Series("a", time, time[:-1])
+
+
+def test_a_legend_goes_on_in_the_next_row() -> None:
+    places, bottom = legend_places([100.0, 120.0, 90.0], 10.0, 240.0, 0.0, 20.0)
+    assert places == [(10.0, 10.0), (110.0, 10.0), (10.0, 30.0)]
+    assert bottom == 40.0
+    assert legend_places([500.0], 10.0, 240.0, 0.0, 20.0) == ([(10.0, 10.0)], 20.0), "one that is too long stays"
+
+
+def test_axes_end_on_round_ticks_or_where_the_values_end() -> None:
+    loose = fitted_axis(0.3, 9.7, 0.0, 100.0, most=5)
+    assert loose.ticks == (0.0, 2.0, 4.0, 6.0, 8.0, 10.0)
+    tight = fitted_axis(0.3, 9.7, 0.0, 100.0, most=5, tight=True)
+    assert tight.ticks == (2.0, 4.0, 6.0, 8.0)
+    assert tight.pixel(np.array([0.3, 9.7])) == pytest.approx([0.0, 100.0])
+    assert fitted_axis(2.0, 300.0, 0.0, 1.0, most=5, logarithmic=True).ticks == (1.0, 10.0, 100.0, 1000.0)
+    with pytest.raises(InputError, match=r"cannot begin at 0.0 \(force, N\)"):
+        fitted_axis(0.0, 1.0, 0.0, 1.0, most=5, logarithmic=True, name="force, N")

@@ -10,11 +10,11 @@ from scipy.linalg import eigh
 from softrig.bases.alignment import vertex_rotations
 from softrig.bases.derivatives import derivative_basis
 from softrig.bases.modes import linear_modes
-from softrig.bench.record import Row, body_sizes
+from softrig.bench.record import Row, body_sizes, number
 from softrig.console import Update
 from softrig.dynamics import static_equilibrium
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import GHOST, arrow, framing, lengths, shot, skin
+from softrig.figures.look import GHOST, arrow, framing, key, lengths, scale_end, shot, skin
 from softrig.figures.look import wrong as wrong_colour
 from softrig.figures.sheet import Panel, sheet
 from softrig.forces.polynomial import reduce_body
@@ -132,7 +132,7 @@ def modes_under_a_bend(update: Update) -> Figure:
                 others={name: 100.0 * wrong[name] for name in (TRANSFERRED, NEUTRAL)},
             )
         )
-        panels.append(_row(beam, load, found, wrong, what, size))
+        panels += _row(beam, load, found, wrong, what, size)
         update(2 + done, 5)
     truth = linear_modes(beam.bent, FREQUENCIES).frequencies
     own, carried = (frequencies(beam.bent, basis) for basis in (beam.own, beam.carried))
@@ -158,8 +158,13 @@ def modes_under_a_bend(update: Update) -> Figure:
         "A soft beam bent to a U, held at one end and pulled at the other (red arrow) by two loads. Each reduced "
         f"answer has {MODES} modes: those made at the U, those of the straight beam turned with the flesh, and the "
         "straight beam itself with load and answer carried over. Red is the distance to the full body's answer, "
-        "leftmost, up to its largest displacement. Modes must be made at the pose they are used at: carried over, "
-        "the same number of modes is far stiffer and moves another way.",
+        "leftmost. Modes must know the pose they are used at: carried over, the same number of modes is far stiffer "
+        "and moves another way.",
+        alt=f"A beam bent to a U and pulled: {rows[0].told()} off the full body with the basis of the pose, "
+        f"{number(rows[0].others[TRANSFERRED])} % with the straight beam's",
+        value=POSE,
+        remark="softrig's default makes one basis of the shapes of all poses, turned with the flesh "
+        '([Figure 14](#pssd-14)); `between_poses = "interpolated"` keeps one for each, as here.',
         sizes={"beam": body_sizes(beam.bent) | {"modes": MODES}},
     )
 
@@ -171,12 +176,13 @@ def _row(
     wrong: dict[str, float],
     what: str,
     size: tuple[int, int],
-) -> list[Panel]:
+) -> list[list[Panel]]:
+    """The answers to one load, and their colour bar beneath."""
     mesh, places = beam.bent.mesh, beam.bent.mesh.vertices
     pulled = np.flatnonzero(load.any(axis=1))
     along = load.sum(axis=0) / np.linalg.norm(load.sum(axis=0))
     truth = found["full body"]
-    most = float(lengths(truth).max())
+    most = scale_end(float(lengths(truth).max()))
     pulls = {name: (places + u)[pulled].mean(axis=0) + np.outer([0.0, 0.12], along) for name, u in found.items()}
     direction = (0.25, 0.30, 1.0) if load[:, 1].any() else (-0.75, 0.45, 1.0)
     camera = framing([*(places + u for u in found.values()), *pulls.values()], direction, size)
@@ -190,4 +196,4 @@ def _row(
         panels.append(
             Panel(shot([mesh_of, *arrow(pulls[name][0], pulls[name][1], 0.005)], camera, size), heading, note)
         )
-    return panels
+    return [panels, [key(wrong_colour, most, "mm and more from the full body", unit=1e3)]]

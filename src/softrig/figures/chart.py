@@ -1,9 +1,9 @@
-"""Line and bar charts as pixels, drawn at twice their size and halved so that lines are smooth."""
+"""Line charts as pixels, drawn at twice their size and halved so that lines are smooth."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +11,18 @@ from PIL import Image, ImageDraw
 
 from softrig.errors import InputError
 from softrig.figures.sheet import GREY, INK, PAPER, font, spelt
-from softrig.render.plot import Axis
+from softrig.render.axes import Axis, fitted_axis, legend_places
 
 FINE = 2
 """Pixels drawn for each one shown, in both directions."""
 GRID = (226, 228, 233)
 LETTERS = 17
-TRUTH, OURS, OTHER, THIRD, FOURTH, FIFTH = "#30343a", "#0072b2", "#d55e00", "#cc79a7", "#009e73", "#e69f00"
+LEFT = 78.0
+"""Pixels left of the chart, for ticks and label."""
+TRUTH, OURS, OTHER, THIRD, FOURTH, FIFTH = "#000000", "#0072b2", "#d55e00", "#cc79a7", "#009e73", "#e69f00"
 """Full simulation, softrig, what it is compared with; distinct for colour-blind readers (Okabe and Ito 2008)."""
+BAND = "#c6cad1"
+"""Full simulation as a wide band, where what lies upon it would hide a line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,50 +55,19 @@ def line_chart(
     if not lines:
         raise InputError("a chart needs a line")
     canvas, draw = _canvas(size)
-    top = _legend(draw, [(line.name, line.colour, line.dashed) for line in lines], size[0]) if legend else 10.0
-    bottom, left, right = size[1] - 58.0, 78.0, size[0] - 16.0
+    top = _legend(draw, lines, size[0]) if legend else 10.0
+    bottom, left, right = size[1] - 58.0, LEFT, size[0] - 16.0
     xs, ys = np.concatenate([line.x for line in lines]), np.concatenate([line.y for line in lines])
-    x_axis = _axis(float(xs.min()), float(xs.max()), left, right, "x" in logarithmic, 6, tight=True)
+    x_axis = fitted_axis(
+        float(xs.min()), float(xs.max()), left, right, most=6, logarithmic="x" in logarithmic, tight=True, name=x_label
+    )
     low, high = y_range or (float(ys.min()), float(ys.max()))
-    y_axis = _axis(low, high, bottom, top + 8.0, "y" in logarithmic, 5)
+    y_axis = fitted_axis(low, high, bottom, top + 8.0, most=5, logarithmic="y" in logarithmic, name=y_label)
     _frame(draw, x_axis, y_axis)
     _labels(canvas, draw, x_label, y_label, x_axis, y_axis, size)
     for line in lines:
         points = np.stack([x_axis.pixel(line.x), y_axis.pixel(line.y)], axis=1)
         _curve(draw, points, line)
-    return _shrunk(canvas)
-
-
-def bar_chart(
-    groups: Mapping[str, Mapping[str, float]],
-    colours: Mapping[str, str],
-    *,
-    y_label: str,
-    size: tuple[int, int] = (560, 340),
-    logarithmic: bool = False,
-    digits: int = 2,
-) -> np.ndarray:
-    """Bars side by side: `groups` by name, in each a value by series; the value stands over its bar."""
-    values = [value for group in groups.values() for value in group.values()]
-    if not values:
-        raise InputError("a chart needs a bar")
-    canvas, draw = _canvas(size)
-    top = _legend(draw, [(name, colour, False) for name, colour in colours.items()], size[0], square=True)
-    bottom, left, right = size[1] - 36.0, 78.0, size[0] - 16.0
-    low = min(value for value in values if value > 0.0) * 0.5 if logarithmic else 0.0
-    y_axis = _axis(low, 1.08 * max(values), bottom, top + 18.0, logarithmic, 5)
-    _frame(draw, Axis(0.0, 1.0, left, right, (), False), y_axis)
-    share = (right - left) / len(groups)
-    for index, (name, group) in enumerate(groups.items()):
-        middle = left + (index + 0.5) * share
-        _text(draw, (middle, bottom + 18.0), name, GREY)
-        wide = 0.8 * share / len(colours)
-        for place, (series, value) in enumerate((s, group[s]) for s in colours if s in group):
-            x = middle + (place - 0.5 * len(group)) * wide
-            y = float(y_axis.pixel(max(value, y_axis.low)))
-            draw.rectangle(_fine(x + 2, y, x + wide - 2, bottom), fill=colours[series])
-            _text(draw, (x + 0.5 * wide, y - 11.0), f"{value:.{digits}g}", INK, size=LETTERS - 2)
-    _upright(canvas, y_label, 0.5 * (bottom + top))
     return _shrunk(canvas)
 
 
@@ -132,49 +105,16 @@ def _upright(canvas: Image.Image, text: str, middle: float) -> None:
     canvas.paste(turned, (0, max(0, round(FINE * middle - turned.height / 2))))
 
 
-def _legend(
-    draw: ImageDraw.ImageDraw, entries: Sequence[tuple[str, str, bool]], width: int, *, square: bool = False
-) -> float:
-    """Names in rows above the chart; returns where the chart begins."""
+def _legend(draw: ImageDraw.ImageDraw, lines: Sequence[Line], width: int) -> float:
+    """Names in rows above the chart; returns where the chart begins, pixels."""
     letters = font(FINE * LETTERS)
-    x, y = 78.0, 14.0
-    for name, colour, dashed in entries:
-        wide = 40.0 + letters.getlength(spelt(name)) / FINE + 18.0
-        if x + wide - 18.0 > width and x > 78.0:
-            x, y = 78.0, y + 24.0
-        if square:
-            draw.rectangle(_fine(x + 8, y - 8, x + 24, y + 8), fill=colour)
-        else:
-            pieces = [(x, x + 9.0), (x + 15.0, x + 24.0)] if dashed else [(x, x + 26.0)]
-            for start, end in pieces:
-                draw.line(_fine(start, y, end, y), fill=colour, width=round(FINE * 3))
-        _text(draw, (x + 33.0, y), name, INK, anchor="lm")
-        x += wide
-    return y + 16.0
-
-
-def _axis(
-    low: float, high: float, start: float, end: float, logarithmic: bool, most: int, *, tight: bool = False
-) -> Axis:
-    if logarithmic:
-        if low <= 0.0:
-            raise InputError(f"a logarithmic axis cannot begin at {low}")
-        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high) - 1e-9)
-        last = max(last, first + 1)
-        ticks = tuple(10.0**k for k in range(first, last + 1))
-        if tight:
-            return Axis(low, high, start, end, tuple(t for t in ticks if low <= t <= high), True)
-        return Axis(ticks[0], ticks[-1], start, end, ticks, True)
-    if high <= low:
-        low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
-    rough = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= 0.999 * rough)
-    ticks = tuple(k * step for k in range(math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9) + 1))
-    if tight:
-        inside = tuple(t for t in ticks if low - 1e-9 * step <= t <= high + 1e-9 * step)
-        return Axis(low, high, start, end, inside, False)
-    return Axis(ticks[0], ticks[-1], start, end, ticks, False)
+    widths = [33.0 + letters.getlength(spelt(line.name)) / FINE + 25.0 for line in lines]
+    places, bottom = legend_places(widths, LEFT, width + 25.0, 2.0, 24.0)
+    for line, (x, y) in zip(lines, places, strict=True):
+        for start, end in [(x, x + 9.0), (x + 15.0, x + 24.0)] if line.dashed else [(x, x + 26.0)]:
+            draw.line(_fine(start, y, end, y), fill=line.colour, width=round(FINE * max(3.0, line.width)))
+        _text(draw, (x + 33.0, y), line.name, INK, anchor="lm")
+    return bottom + 4.0
 
 
 def _tick(value: float, axis: Axis) -> str:

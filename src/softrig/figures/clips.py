@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -13,16 +15,19 @@ from softrig.characters import built_in
 from softrig.characters.softness import painted_softness
 from softrig.console import Update
 from softrig.demo.character import shown_skin
+from softrig.fidelity import trajectory_error
 from softrig.figures.figure import Figure, made_of
-from softrig.figures.look import WHITE, framing
+from softrig.figures.look import LIGHT, framing, scale_end, shot, white_ground
 from softrig.figures.sheet import Panel, sheet
 from softrig.io.images import animated_png
-from softrig.models.pose_space import PoseSpaceModel
 from softrig.pipeline.baking import model_simulation
-from softrig.pipeline.build import build
+from softrig.pipeline.build import build, build_parts
+from softrig.pipeline.coarse import on_surface
+from softrig.pipeline.compare import RATE, default_damping, full_trajectory, reduced_trajectory
 from softrig.pipeline.parallel import worker_count
+from softrig.poses.materials import PRESETS
 from softrig.project import Project
-from softrig.render import Ground, Light, Mesh, beneath, colour_bar, render
+from softrig.render import Mesh, beneath, colour_bar
 from softrig.rig.character import Character
 from softrig.simulation import Bake
 
@@ -32,16 +37,12 @@ FINER = 2
 """Times that a frame is drawn larger than it is shown: edges are smooth."""
 FAR = (0.93, 0.38, 0.16)
 """Of flesh far from where plain skinning has it; where it has it, the character's own."""
-REDDEST = 0.99
-"""Of all vertices of all frames so many are nearer to plain skinning than where the colour ends."""
-LIGHT = Light((-0.12, 1.0, 0.6), radius=0.12, strength=1.2)
-"""From high above and before it: the shadow stays near the feet, and soft."""
-PAPER = (1.0, 1.0, 1.0)
-LIT = 251.5
-"""Of 255, the floor in full light: drawn as white as the paper, so that it has no edge."""
-FLOOR = 0.55
-"""Sizes of the character from its middle to where the floor is gone."""
-WAY = "mm and more from plain skinning"
+FPS = 60.0
+"""Poses a second of a clip that is simulated in full."""
+EVERY = 9
+"""Inner steps for each frame of it that is drawn."""
+SEEN = ("walk", "beat")
+"""Clips of the gorilla that the build knows where another one is judged."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,9 @@ class Scene:
     """Seconds of the clip that are shown, which end as they begin; None: all."""
 
 
-def soft_model(scene: Scene, character: Character, tets: int = 3000, modes: int = 60) -> PoseSpaceModel:
-    """The painted character with flesh: coarser than by default, so that it is quick."""
-    project = Project().changed(
+def soft_project(scene: Scene, tets: int = 3000, modes: int = 60) -> Project:
+    """Flesh of the scene: coarser than by default, so that it is quick."""
+    return Project().changed(
         mesh={"tets": tets},
         basis={"modes": modes},
         poses={"count": 4},
@@ -76,44 +77,78 @@ def soft_model(scene: Scene, character: Character, tets: int = 3000, modes: int 
             "softness_map": None if scene.softness is None else "softness",
         },
     )
-    return build(character, project, jobs=1)
 
 
-def drawn(scene: Scene, character: Character, bake: Bake) -> list[np.ndarray]:
-    """(h, w, 3) pictures of every frame to be shown, beginning where the flesh is farthest from plain skinning."""
-    assert bake.plain is not None
-    skins = (bake.plain[::SUBFRAMES], bake.vertices[::SUBFRAMES])
+def studio(
+    scene: Scene, character: Character, skins: Sequence[np.ndarray]
+) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """What takes the scene's pictures (h, w, 3) of places (n, 3), m, and redness (n,); it sees all of `skins`."""
     seen = [skin[:, ::5].astype(np.float64) for skin in skins]
-    floor = Ground(float(seen[0][..., 1].min()), colour=PAPER, fade=FLOOR * character.size)
-    ground = floor if scene.floor else None
+    ground = white_ground(seen[0], character.size) if scene.floor else None
     if ground is not None:
         seen.append(LIGHT.shadow(seen[0], ground.height))
     camera = framing(seen, scene.towards, scene.size)
     own, (wide, tall) = shown_skin(character), scene.size
 
-    def shot(places: np.ndarray, redness: np.ndarray) -> np.ndarray:
+    def taken(places: np.ndarray, redness: np.ndarray) -> np.ndarray:
         mesh = Mesh(places.astype(np.float64), character.triangles, _reddened(own, redness))
-        fine = render(mesh, camera, (FINER * wide, FINER * tall), light=LIGHT, ground=ground, background=WHITE)
-        shown = fine.reshape(tall, FINER, wide, FINER, 3).mean(axis=(1, 3))
-        return np.rint(np.minimum(shown * (255.0 / LIT), 255.0)).astype(np.uint8)
+        fine = shot(mesh, camera, (FINER * wide, FINER * tall), ground=ground, above=True)
+        return np.rint(fine.reshape(tall, FINER, wide, FINER, 3).mean(axis=(1, 3))).astype(np.uint8)
 
-    offsets = np.linalg.norm(skins[1] - skins[0], axis=2)
-    most = 0.01 * np.ceil(100.0 * np.quantile(offsets, REDDEST))
-    typical = np.median(np.atleast_2d(own), axis=0)
-    bar = colour_bar(lambda far: _reddened(typical, far / (1e3 * most)), 0.0, 1e3 * most, WAY, width=340)
+    return taken
+
+
+def red_bar(character: Character, most: float, what: str) -> np.ndarray:
+    """The bar of the redness up to `most`, metres."""
+    typical = np.median(np.atleast_2d(shown_skin(character)), axis=0)
+    return colour_bar(lambda far: _reddened(typical, far / (1e3 * most)), 0.0, round(1e3 * most), what, width=340)
+
+
+def drawn(scene: Scene, character: Character, bake: Bake) -> list[np.ndarray]:
+    """(h, w, 3) pictures of every frame to be shown, beginning where the flesh is farthest from plain skinning."""
+    assert bake.plain is not None
+    plain, soft = bake.plain[::SUBFRAMES], bake.vertices[::SUBFRAMES]
+    taken = studio(scene, character, (plain, soft))
+    offsets = np.linalg.norm(soft - plain, axis=2)
+    most = scale_end(float(offsets.max()))
+    bar = red_bar(character, most, "mm from plain skinning")
 
     def both(frame: int) -> np.ndarray:
-        plain, soft = (skin[frame] for skin in skins)
         halves = [
-            Panel(shot(plain, np.zeros(len(plain))), "plain skinning"),
-            Panel(shot(soft, offsets[frame] / most), "softrig"),
+            Panel(taken(plain[frame], np.zeros(len(character.rest_positions))), "plain skinning"),
+            Panel(taken(soft[frame], offsets[frame] / most), "softrig"),
         ]
         return beneath(sheet([halves]), bar)
 
+    return _all_from(both, offsets)
+
+
+def drawn_beside_full(
+    scene: Scene, character: Character, plain: np.ndarray, full: np.ndarray, reduced: np.ndarray
+) -> list[np.ndarray]:
+    """(h, w, 3) pictures of plain skinning, full and reduced simulation, each (f, n̄, 3) metres, side by side."""
+    taken = studio(scene, character, (plain, full, reduced))
+    apart = np.linalg.norm(reduced - full, axis=2)
+    most, none = scale_end(float(apart.max())), np.zeros(plain.shape[1])
+    bar = red_bar(character, most, "mm from the full simulation")
+
+    def three(frame: int) -> np.ndarray:
+        panels = [
+            Panel(taken(plain[frame], none), "plain skinning"),
+            Panel(taken(full[frame], none), "full simulation"),
+            Panel(taken(reduced[frame], apart[frame] / most), "softrig, reduced"),
+        ]
+        return beneath(sheet([panels]), bar)
+
+    return _all_from(three, np.linalg.norm(full - plain, axis=2))
+
+
+def _all_from(picture: Callable[[int], np.ndarray], offsets: np.ndarray) -> list[np.ndarray]:
+    """All pictures, the first that where `offsets` (f, n) are largest: it is shown where pictures do not move."""
     count = len(offsets)
-    first = int(offsets.max(axis=1).argmax())  # what is shown where pictures do not move
+    first = int(offsets.max(axis=1).argmax())
     with ThreadPoolExecutor(worker_count(None)) as pool:
-        return list(pool.map(both, (np.arange(first, first + count) % count).tolist()))
+        return list(pool.map(picture, (np.arange(first, first + count) % count).tolist()))
 
 
 def _reddened(colours: np.ndarray, redness: np.ndarray) -> np.ndarray:
@@ -130,7 +165,7 @@ def moving(name: str, title: str, scene: Scene, caption: str, update: Update) ->
     clip = character.clip(scene.clip)
     if scene.span is not None:
         clip = clip.trimmed(*scene.span)
-    model = soft_model(scene, character)
+    model = build(character, soft_project(scene), jobs=1)
     update(1, 3)
     bake = model_simulation(model).bake(clip, SUBFRAMES * scene.frames / clip.duration, loop=True, plain=True)
     update(2, 3)
@@ -142,12 +177,80 @@ def moving(name: str, title: str, scene: Scene, caption: str, update: Update) ->
         Row("flesh from plain skinning, mean of all frames and vertices", "mm", float(offsets.mean())),
         Row("flesh short of where the loop began, before it was closed", "mm", 1e3 * bake.report.seam),
     ]
-    told = f"{clip.duration:.1f} s in {scene.frames} frames, in real time. {caption}"
-    picture = animated_png(pictures, scene.frames / clip.duration)
-    return made_of(name, title, picture, rows, told, sizes={scene.character: model_sizes(model)})
+    told = f"{clip.duration:.1f} s in {scene.frames} frames, in real time. {caption} {made_soft(scene.young)}"
+    return made_of(
+        name,
+        title,
+        animated_png(pictures, scene.frames / clip.duration),
+        rows,
+        told,
+        alt=f"{title.removeprefix('Clip: ').capitalize()}: the flesh goes up to {rows[0].told()} from plain skinning",
+        value="softrig",
+        sizes={scene.character: model_sizes(model)},
+    )
 
 
 REDDER = "the redder, the farther it is from plain skinning"
+
+
+def made_soft(young: float) -> str:
+    """How to have flesh of that Young's modulus, Pa, and how soft it is beside the presets."""
+    default, fat = PRESETS[Project().material.preset].young, PRESETS["fat"].young
+    return (
+        f"This is softer than the default, muscle of {1e-3 * default:g} kPa, and than the preset `fat` of "
+        f'{1e-3 * fat:g} kPa: `preset = "fat"` and `young = {young:g}` in `[material]` give it.'
+    )
+
+
+def gorilla_beside_full(update: Update) -> Figure:
+    """Clip: a gorilla jumps, plain, in full and reduced."""
+    scene = Scene("gorilla", "jump", (0.45, 0.1, 0.9), (262, 280), 7e3, frames=52)
+    character: Character = built_in(scene.character)
+    clip = character.clip(scene.clip)
+    _, poses = clip.resample(FPS)
+    project = soft_project(scene, modes=Project().basis.modes)
+    known = replace(character, clips=tuple(character.clip(name) for name in SEEN))
+    with TemporaryDirectory() as folder:
+        built = build_parts(known, project, cache=Path(folder), jobs=1)
+    update(1, 4)
+    model, damping = built.model, default_damping(built)
+    full = full_trajectory(built, poses, FPS, damping=damping)
+    update(2, 4)
+    reduced = reduced_trajectory(model, poses, FPS, damping=damping)
+    update(3, 4)
+    steps = np.arange(EVERY - 1, len(full), EVERY)
+    plain = np.stack([model.rig.positions(model.corrected(poses[round((i + 1) / RATE * FPS)])) for i in steps])
+    off = {"full simulation": on_surface(model, full[steps]), "softrig, reduced": on_surface(model, reduced[steps])}
+    true, ours = off.values()
+    apart = 1e3 * np.linalg.norm(ours - true, axis=2)
+    rows = [
+        Row("trajectory error against the full simulation, all tets and steps", "%",
+            100.0 * trajectory_error(reduced, full, model.vertex_mass)),
+        Row("the same of the drawn surface", "%", 100.0 * trajectory_error(ours, true, character.areas)),
+        Row("from the full simulation, farthest vertex of all frames", "mm", float(apart.max())),
+        Row("from the full simulation, mean of all frames and vertices", "mm", float(apart.mean())),
+        Row("flesh from plain skinning, farthest", "mm", float(1e3 * np.linalg.norm(ours, axis=2).max()),
+            others={"full simulation": float(1e3 * np.linalg.norm(true, axis=2).max())}),
+    ]  # fmt: skip
+    pictures = drawn_beside_full(scene, character, plain, plain + true, plain + ours)
+    update(4, 4)
+    return made_of(
+        "clip-gorilla-full",
+        "Clip: a gorilla jumps, plain, in full and reduced",
+        animated_png(pictures, RATE / EVERY),
+        rows,
+        f"{len(steps) * EVERY / RATE:.1f} s in {len(steps)} frames, in real time, of a jump that the build did not "
+        f"see: it knew the clips {' and '.join(f'`{name}`' for name in SEEN)}. Left: plain skinning. Middle: the full "
+        f"simulation of all {len(model.tets):,} tets, step by step. Right: the reduced one of {model.mode_count} modes "
+        "on the same mesh, the redder the farther it is from the full simulation at that moment. The flesh is fat of "
+        f"{1e-3 * scene.young:g} kPa, firm in head, hands and feet by the names of their joints. "
+        + made_soft(scene.young),
+        alt=f"A gorilla jumps: plain skinning, full simulation, and the reduced one, which is {rows[0].told()} off the "
+        "full one",
+        value="softrig, reduced",
+        remark="Both from rest, with the same material, damping and steps, without gravity.",
+        sizes={scene.character: model_sizes(model)},
+    )
 
 
 def gorilla_jumps(update: Update) -> Figure:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from softrig.bases.derivatives import derivative_basis, derivative_samples, modal_derivatives
 from softrig.bases.modes import linear_modes
-from softrig.bench.record import Row, body_sizes
+from softrig.bench.record import Row, body_sizes, number
 from softrig.console import Update
 from softrig.fem.material import Material
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import CLAY, framing, heat, lengths, shot, skin
+from softrig.figures.look import CLAY, GHOST, framing, heat, key, lengths, scale_end, shot, skin
 from softrig.figures.look import wrong as wrong_colour
 from softrig.figures.sheet import Panel, sheet
 from softrig.figures.spoons import (
@@ -27,6 +29,8 @@ from softrig.models.full import FullBody
 from softrig.numerics.pca import mass_pca
 
 SHOWN = 3
+SWING = 0.36
+"""Of the spoon's length: the largest motion of the modes drawn."""
 MODES, SIZE = 6, 15
 REACH = 0.7
 """Of the spoon's length: how far the linear model would move the tip under the strong pull."""
@@ -59,11 +63,9 @@ def modes_and_derivatives(update: Update) -> Figure:
     rows = [Row(f"mode {k + 1}: frequency", "Hz", float(modes.frequencies[k])) for k in range(SHOWN)] + [
         Row("modes and derivatives before the mass-PCA", "", MODES + len(derivatives.pairs)),
         Row("vectors that hold 99.99 % of their weight", "", int(np.searchsorted(energy, 0.9999) + 1)),
-        Row(
-            f"missed of a strongly bent shape, {SIZE} vectors",
-            "%",
-            100.0 * missed_share(body, with_derivatives, bent),
-            others={"linear modes only": 100.0 * missed_share(body, only, bent)},
+        *(
+            Row(f"missed of a strongly bent shape, {SIZE} {what}", "%", 100.0 * missed_share(body, basis, bent))
+            for what, basis in (("of modes and derivatives", with_derivatives), ("linear modes", only))
         ),
     ]
     pairs = [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)]
@@ -78,9 +80,11 @@ def modes_and_derivatives(update: Update) -> Figure:
         picture,
         rows,
         "The first three linear modes of a soft spoon held at its handle (up, sideways, up with a knee), and the "
-        "six derivatives that say how each changes along another. All are drawn at the same size, coloured by how "
-        "far they move. Where a mode bends, its derivative draws the bowl back along the handle: what a linear mode "
-        "lacks when the bend grows.",
+        "six derivatives that say how each changes along another. The spoon at rest stands grey behind each; all are "
+        f"drawn with a largest motion of {100.0 * SWING:.0f} % of its length. Where a mode bends, its derivative draws "
+        "the bowl back along the handle: what a linear mode lacks when the bend grows.",
+        alt=f"Three modes of a spoon and six derivatives: {SIZE} vectors of both miss {rows[-2].told()} of a strongly "
+        f"bent shape, {SIZE} linear modes {rows[-1].told()}",
         remark="Weight: the squared singular values of the scaled samples.",
         sizes={"spoon": body_sizes(body)},
     )
@@ -88,20 +92,25 @@ def modes_and_derivatives(update: Update) -> Figure:
 
 def _shapes(spoon: SoftSpoon, rows: list[list[tuple[str, np.ndarray]]], length: float) -> list[list[Panel]]:
     size = (370, 215)
-    swing = 0.24 * length
+    swing = SWING * length
+    rest = spoon.drawn(np.zeros_like(spoon.body.mesh.vertices), GHOST, gloss=0.0)
     fields = [[spoon.body.expand(shape) for _, shape in row] for row in rows]
     # Signs are open: bends go up, or to the left.
     fields = [
         [u * (swing / lengths(u).max()) * (1.0 if u[spoon.tip].sum() >= 0.0 else -1.0) for u in row] for row in fields
     ]
-    camera = framing([spoon.places(u) for row in fields for u in row], (0.35, -1.0, 0.75), size, up=UP, margin=1.0)
-    return [
+    shapes = [spoon.places(u) for row in fields for u in row]
+    camera = framing([rest.vertices, *shapes], (0.35, -1.0, 0.75), size, up=UP, margin=1.0)
+    # Twice as far from the eye and twice as large: it looks the same, and is behind all.
+    rest = replace(rest, vertices=2.0 * rest.vertices - np.asarray(camera.eye))
+    panels = [
         [
-            Panel(shot([spoon.drawn(u, heat(lengths(u), swing))], camera, size), "", name)
+            Panel(shot([rest, spoon.drawn(u, heat(lengths(u), swing))], camera, size), "", name)
             for (name, _), u in zip(row, moved, strict=True)
         ]
         for row, moved in zip(rows, fields, strict=True)
     ]
+    return [*panels, [key(heat, swing, "mm moved", unit=1e3)]]
 
 
 def twisted(vertices: np.ndarray, angle: float, length: float) -> np.ndarray:
@@ -180,32 +189,19 @@ def extreme_shapes(update: Update) -> Figure:
     ours, others = f"{MODES} modes and derivatives", f"{SIZE} linear modes"
     first, second = held
     rows = [
-        Row(
-            f"spoon, r = {SIZE}: error of the bent shape",
-            "%",
-            errors[ours],
-            others={"linear modes only": errors[others]},
-        ),
+        *(Row(f"spoon, {name}, r = {SIZE}: error of the bent shape", "%", errors[name]) for name in (ours, others)),
         Row("spoon: the tip moves, of its length", "%", 100.0 * float(lengths(truth)[spoon.tip].mean()) / length),
-        Row(
-            "beam, r = 5: missed of the twist",
-            "%",
-            100.0 * difference(held[first], target),
-            others={"linear modes only": 100.0 * difference(held[second], target)},
-        ),
-        Row(
-            "beam, r = 5: the end turns by",
-            "°",
-            turned[first],
-            others={"linear modes only": turned[second], "StVK05": 270.0},
-        ),
+        *(Row(f"beam, {name}: missed of the twist", "%", 100.0 * difference(held[name], target)) for name in held),
+        Row(f"beam, {first}: the end turns by", "°", turned[first], others={"StVK05": 270.0}),
+        Row(f"beam, {second}: the end turns by", "°", turned[second]),
     ]
+    most = scale_end(0.3 * length)
     size = (370, 300)
     camera = framing([spoon.places(u) for u in answers.values()], (0.15, -1.0, 0.25), size, up=UP, margin=1.0)
     top = [
         Panel(
             shot(
-                [spoon.drawn(u, (0.62, 0.66, 0.72) if u is truth else wrong_colour(lengths(u - truth), 0.3 * length))],
+                [spoon.drawn(u, GHOST if u is truth else wrong_colour(lengths(u - truth), most))],
                 camera,
                 size,
             ),
@@ -232,11 +228,13 @@ def extreme_shapes(update: Update) -> Figure:
     return made(
         "stvk05-7",
         "StVK05 Figure 7: extreme shapes from modes made at rest",
-        sheet([top, bottom]),
+        sheet([top, [key(wrong_colour, most, "mm and more from the full body", unit=1e3)], bottom]),
         rows,
         f"Above: the spoon pulled up hard at its tip; {SIZE} vectors from {MODES} modes and their derivatives follow "
         "the full body, as many linear modes lock. Red is the distance to the full body. Below: a beam turned "
         "evenly by 270°, and the nearest shape in five dimensions: two twist modes with their three derivatives "
         "hold it, five linear twist modes cannot turn a section beyond its own plane and flatten it.",
+        alt=f"A spoon bent hard: {number(errors[ours])} % off the full body with {ours}, {number(errors[others])} % "
+        f"with {others}; a beam turned by 270 degrees, of which {first} hold {turned[first]:.0f}",
         sizes={"spoon": body_sizes(body), "beam": body_sizes(beam)},
     )

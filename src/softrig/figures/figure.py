@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,15 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from softrig.bench.record import Record, Row, Sizes
 from softrig.errors import InputError
 from softrig.files import write_bytes
+from softrig.io.images import animated_png
 from softrig.machine import Machine, this_machine
-
-COLOURS = 256
-"""Of a picture's palette: a third of the bytes, and no difference to be seen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +25,8 @@ class Figure:
     """Its numbers; the record's name and title are the figure's."""
     caption: str
     """What one sees and what it shows, for people."""
+    alt: str
+    """The same in a sentence with its most telling number, for those who do not see the picture."""
     picture: bytes
     """PNG."""
 
@@ -41,7 +39,7 @@ class Figure:
         """`name.png` and `name.json` in `folder`; `seconds` is how long it took to make."""
         folder.mkdir(parents=True, exist_ok=True)
         record = asdict(replace(self.record, seconds=round(seconds, 1)))
-        content = {"caption": self.caption, "picture": f"{self.name}.png", "record": record}
+        content = {"caption": self.caption, "alt": self.alt, "picture": f"{self.name}.png", "record": record}
         write_bytes(folder / f"{self.name}.png", self.picture)
         write_bytes(folder / f"{self.name}.json", (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
@@ -52,6 +50,7 @@ class Shown:
 
     record: Record
     caption: str
+    alt: str
     picture: str
     """Name of the file."""
 
@@ -63,11 +62,17 @@ def made(
     rows: Sequence[Row],
     caption: str,
     *,
+    alt: str,
+    value: str = "measured",
     remark: str = "",
     sizes: Sizes | None = None,
 ) -> Figure:
-    """A figure of a picture (h, w, 3) uint8 and rows measured on this machine."""
-    return made_of(name, title, png_bytes(picture), rows, caption, remark=remark, sizes=sizes)
+    """A figure of a picture (h, w, 3) uint8 and rows measured on this machine.
+
+    `value` heads the column of the rows' own figures: the same words as in the picture, or "measured" where each row
+    names what it is of.
+    """
+    return made_of(name, title, png_bytes(picture), rows, caption, alt=alt, value=value, remark=remark, sizes=sizes)
 
 
 def made_of(
@@ -77,21 +82,18 @@ def made_of(
     rows: Sequence[Row],
     caption: str,
     *,
+    alt: str,
+    value: str = "measured",
     remark: str = "",
     sizes: Sizes | None = None,
 ) -> Figure:
     """As `made`, of the content of a PNG, which may move."""
-    return Figure(Record(name, title, this_machine(), tuple(rows), remark, sizes or {}), caption, picture)
+    return Figure(Record(name, title, this_machine(), tuple(rows), remark, sizes or {}, value), caption, alt, picture)
 
 
 def png_bytes(picture: np.ndarray) -> bytes:
-    """(h, w, 3) uint8 as a PNG of 256 colours."""
-    image = Image.fromarray(np.ascontiguousarray(picture)).quantize(
-        COLOURS, method=Image.Quantize.MEDIANCUT, kmeans=1, dither=Image.Dither.NONE
-    )
-    buffer = io.BytesIO()
-    image.save(buffer, format="PNG", optimize=True)
-    return buffer.getvalue()
+    """(h, w, 3) uint8 as a PNG of 256 colours, fitted to small and bright things, too: a third of the bytes."""
+    return animated_png([picture], 1.0)
 
 
 def read_figures(folder: Path) -> list[Shown]:
@@ -100,7 +102,7 @@ def read_figures(folder: Path) -> list[Shown]:
     for path in sorted(folder.glob("*.json")):
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            found.append(Shown(_record(content["record"]), content["caption"], content["picture"]))
+            found.append(Shown(_record(content["record"]), *(content[part] for part in ("caption", "alt", "picture"))))
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path}: not the record of a figure: {error!r}") from error
     return found
@@ -122,20 +124,28 @@ def write_index(folder: Path, order: Sequence[str]) -> Path:
         "numbers measured while it was made. PSSD is Xu and Barbič 2016, StVK05 is Barbič and James 2005; columns "
         "named after them hold what they print. This page is written by `softrig figures`.",
         "",
-        *(f"- [{figure.record.title}](#{figure.record.name})" for figure in found),
+        *_contents(found),
     ]
     page = "\n".join(head) + "\n" + "".join(_section(figure) for figure in found)
     write_bytes(folder / "index.md", page.encode())
     return folder / "index.md"
 
 
+def _contents(figures: Sequence[Shown]) -> list[str]:
+    """A line of links for each kind, by what stands before the colon of their titles."""
+    kinds: dict[str, list[str]] = {}
+    for record in (figure.record for figure in figures):
+        kind, _, rest = record.title.partition(": ")
+        before, _, place = kind.rpartition(" Figure ")
+        kinds.setdefault(before or "Clips", []).append(f"[{place if before else rest}](#{record.name})")
+    return [f"- {kind}{' Figures' if kind != 'Clips' else ''}: {', '.join(links)}" for kind, links in kinds.items()]
+
+
 def _section(figure: Shown) -> str:
     record = figure.record
-    alt = record.title.replace('"', "'").replace("]", "").replace("[", "")
-    made_by = f"`softrig figures {record.name}`" + (
-        f", {record.seconds:.0f} s. " if record.seconds is not None else ". "
-    )
+    alt = figure.alt.replace('"', "'").replace("]", "").replace("[", "")
+    seconds = f", {record.seconds:.0f} s" if record.seconds is not None else ""
     return (
         f'\n<a id="{record.name}"></a>\n\n## {record.title}\n\n![{alt}]({figure.picture})\n\n{figure.caption}\n\n'
-        f"{record.body()}\n{made_by}\n"
+        f"{record.folded()}\n`softrig figures {record.name}`{seconds}.\n"
     )

@@ -13,7 +13,8 @@ from softrig.console import Update
 from softrig.dynamics import Integrator, State
 from softrig.figures.chart import OURS, TRUTH, Line, line_chart
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import framing, heat, lengths, shot
+from softrig.figures.look import framing, key, labelled, lengths, scale_end, shot
+from softrig.figures.look import wrong as bent_colour
 from softrig.figures.sheet import Panel, sheet
 from softrig.figures.spoons import RUBBER, UP, SoftSpoon
 from softrig.forces.polynomial import reduce_body
@@ -22,6 +23,7 @@ from softrig.models.free_flight import FreeFlight
 from softrig.models.full import FullBody
 
 SIZE, MODES = 40, 20
+REDUCED = f"reduced, r = {SIZE}"
 STEP = 1.0 / 600.0
 SECONDS = 0.42
 SPIN = np.array([3.0, 22.0, 9.0])
@@ -29,6 +31,9 @@ SPIN = np.array([3.0, 22.0, 9.0])
 THROW = np.array([1.6, 0.0, 2.4])
 """m/s."""
 GRAVITY = (0.0, 0.0, -9.81)
+APART = 0.11
+"""Metres by which each moment is drawn farther to the right than it flew, so that none hides another."""
+MOMENTS = 7
 SOFT = replace(RUBBER, young=9e5)
 
 
@@ -128,23 +133,29 @@ def thrown_spoon(update: Update) -> Figure:
     time = timed(lambda: flight.run(20), repeats=10)
     length = float(np.ptp(body.mesh.vertices[:, 0]))
     rows = [
-        Row(f"a step, r = {SIZE}", "µs", 1e6 * time.least / 20.0, 1e6 * time.median / 20.0),
+        Row("a step", "µs", 1e6 * time.least / 20.0, 1e6 * time.median / 20.0),
         Row("bends by, of its length", "%", 100.0 * float(bending["full"].max()) / length),
         Row("bending against the full body: error", "%", 100.0 * error),
         Row("farthest vertex from the full body's, of the length", "%", 100.0 * float(apart.max()) / length),
         *(Row(f"drift of {name} in {SECONDS:g} s", "%", 100.0 * value) for name, value in drift.items()),
     ]
-    size = (1080, 430)
-    moments = range(0, len(reduced.times), (len(reduced.times) - 1) // 7)
-    most = float(bending["full"].max())
+    size = (1080, 330)
+    moments = np.linspace(0, len(reduced.times) - 1, MOMENTS).round().astype(int)
+    most = scale_end(float(bending["full"].max()))
     meshes = []
-    for i in moments:
-        u = reduced.places[i] - body.mesh.vertices
-        meshes.append(thing.drawn(u, heat(bent(body, reduced.places[i]), most)))
-    camera = framing([mesh.vertices for mesh in meshes], (0.0, -1.0, 0.12), size, up=UP, margin=1.03)
+    for order, i in enumerate(moments):
+        u = reduced.places[i] - body.mesh.vertices + np.array([order * APART, 0.0, 0.0])
+        meshes.append(thing.drawn(u, bent_colour(bent(body, reduced.places[i]), most)))
+    below = [mesh.vertices.mean(axis=0) * [1, 1, 0] + [0.0, 0.0, mesh.vertices[:, 2].min() - 0.02] for mesh in meshes]
+    camera = framing(
+        [*(mesh.vertices for mesh in meshes), np.array(below) - [0.0, 0.0, 0.03]], (0.0, -1.0, 0.12), size, up=UP
+    )
+    image = labelled(
+        shot(meshes, camera, size), camera, np.array(below), [f"{reduced.times[i]:.2f} s" for i in moments]
+    )
     lines = [
         Line("full body", full.times, 1e3 * bending["full"], TRUTH, width=4.0),
-        Line(f"reduced, r = {SIZE}", reduced.times, 1e3 * bending["reduced"], OURS, dashed=True),
+        Line(REDUCED, reduced.times, 1e3 * bending["reduced"], OURS, dashed=True),
     ]
     chart = line_chart(lines, x_label="time, s", y_label="bent by, mm", size=(1080, 300))
     return made(
@@ -152,13 +163,17 @@ def thrown_spoon(update: Update) -> Figure:
         "StVK05 Figure 13: a body that flies, spins and bends",
         sheet(
             [
-                [Panel(shot(meshes, camera, size), "", f"from left to right, every {SECONDS / 7.0:.2f} s")],
+                [Panel(image, REDUCED)],
+                [key(bent_colour, most, "mm bent from any rigid placing", unit=1e3)],
                 [Panel(chart)],
             ]
         ),
         rows,
         "A soft spoon thrown with a spin, nothing holding it; colour is how far it is bent from any rigid placing. "
-        "Its reduced model carries position, rotation and modes, coupled by Coriolis and centrifugal forces. Below: "
-        "its largest bend over time, beside the full body's.",
+        f"Every moment is drawn {1e2 * APART:.0f} cm farther to the right than it flew. Its reduced model carries "
+        "position, rotation and modes, coupled by Coriolis and centrifugal forces. Below: its largest bend over time, "
+        "beside the full body's.",
+        alt=f"A thrown spoon at seven moments, and its bending over time: {rows[2].told()} off the full body's",
+        value=REDUCED,
         sizes={"spoon": body_sizes(body) | {"modes": SIZE}},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from softrig.characters import built_in
 from softrig.console import Update
 from softrig.figures.chart import FOURTH, OTHER, OURS, TRUTH, Line, line_chart
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import arrow, framing, heat, lengths, shot, skin
+from softrig.figures.look import arrow, framing, heat, key, lengths, scale_end, shot, skin
 from softrig.figures.sheet import Panel, sheet
 from softrig.models.full import FullBody
 from softrig.numerics.sparse import stiffness_solve
@@ -38,8 +39,9 @@ CHEEK = np.array([0.16, 1.14, 1.13])
 FAR = 0.6
 """Metres from the pull on: what should hardly notice."""
 MODES = 100
-COUNTS = (20, 50, 100, 180)
-"""Global modes tried."""
+COUNTS = (30, 50, 100, 180, 260)
+"""Modes tried of each kind."""
+FULL, GLOBAL, LOCAL, LOAD = "full body", "global (paper)", "local (paper)", "load modes (default)"
 
 
 def _segment(name: str, start: tuple[float, ...], end: tuple[float, ...]) -> dict[str, object]:
@@ -133,84 +135,136 @@ def ringing(u: np.ndarray, patch: np.ndarray, far: np.ndarray) -> float:
     return float(lengths(u)[far].max() / lengths(u)[patch].mean())
 
 
+def modes_needed(counts: Sequence[int], yields: Sequence[float], wanted: float) -> float | None:
+    """How many modes yield `wanted`: where the curve of `yields` over `counts` first reaches it; None: nowhere."""
+    reached = np.flatnonzero(np.asarray(yields) >= wanted)
+    if not len(reached):
+        return None
+    place = int(reached[0])
+    if place == 0:
+        return float(counts[0])
+    share = (wanted - yields[place - 1]) / (yields[place] - yields[place - 1])
+    return counts[place - 1] + share * (counts[place] - counts[place - 1])
+
+
+@dataclass(frozen=True, eq=False)
+class Pulled:
+    """Answers of one kind of basis to the pull, by the number of modes (the full body's: by 0)."""
+
+    moved: dict[int, np.ndarray]
+    """(n, 3) metres."""
+    yields: dict[int, float]
+    """Of the cheek, % of the full body's."""
+    rings: dict[int, float]
+    """Far away, % of the cheek's motion."""
+
+
 def local_against_global(update: Update) -> Figure:
     """PSSD Fig. 11: local and global shapes under a pull at a cheek."""
     project = Project().changed(mesh={"tets": 3500}, basis={"handles": HANDLES}, poses={"count": 1})
     thing = regional_body(built_in("bear"), project)
     body = thing.body
-    update(1, 8)
+    update(1, 5)
     patch, load = patch_pull(body, CHEEK, 0.10)
     force = body.restrict(load)
-    solve = stiffness_solve(body.rest_stiffness, body.mass, None, solver=body.solver_name)
-    answers = {"full body": body.expand(solve(force))}
-    for done, size in enumerate(COUNTS):
-        answers[f"global, r = {size}"] = held_answer(body, global_basis(body, size), force)
-        update(2 + done, 8)
-    answers[f"local, r = {MODES}"] = held_answer(body, paper_local_basis(thing, MODES), force)
-    update(7, 8)
-    answers[f"load modes, r = {MODES}"] = held_answer(body, load_local_basis(thing, MODES), force)
     far = np.linalg.norm(body.mesh.vertices - body.mesh.vertices[patch].mean(axis=0), axis=1) > FAR
-    yields = {
-        name: 100.0 * float((load * u).sum() / (load * answers["full body"]).sum()) for name, u in answers.items()
+    truth = body.expand(stiffness_solve(body.rest_stiffness, body.mass, None, solver=body.solver_name)(force))
+
+    def pulled(moved: dict[int, np.ndarray]) -> Pulled:
+        yields = {r: 100.0 * float((load * u).sum() / (load * truth).sum()) for r, u in moved.items()}
+        return Pulled(moved, yields, {r: 100.0 * ringing(u, patch, far) for r, u in moved.items()})
+
+    makers: dict[str, Callable[[int], np.ndarray]] = {
+        GLOBAL: lambda r: global_basis(body, r),
+        LOCAL: lambda r: paper_local_basis(thing, r),
+        LOAD: lambda r: load_local_basis(thing, r),
     }
-    rings = {name: 100.0 * ringing(u, patch, far) for name, u in answers.items()}
-    rows = []
-    for name in answers:
-        rows.append(Row(f"{name}: cheek yields, of the full body", "%", yields[name]))
-        rows.append(Row(f"{name}: motion {FAR:g} m away, of the cheek's", "%", rings[name]))
-    update(8, 8)
+    found = {FULL: pulled({0: truth})}
+    for done, (name, maker) in enumerate(makers.items()):
+        found[name] = pulled({r: held_answer(body, maker(r), force) for r in COUNTS})
+        update(2 + done, 5)
+    wanted = found[LOCAL].yields[MODES]
+    needed = {name: modes_needed(COUNTS, list(found[name].yields.values()), wanted) for name in (GLOBAL, LOAD)}
+    rows = [
+        Row(f"{name}: modes needed to yield as much as {MODES} local ones", "", None if count is None else round(count),
+            note=f"more than {COUNTS[-1]}" if count is None else "")
+        for name, count in needed.items()
+    ]  # fmt: skip
+    for name, of in found.items():
+        for r in of.moved:
+            called = f"{name}, r = {r}" if r else name
+            rows.append(Row(f"{called}: cheek yields, of the full body", "%", of.yields[r]))
+            rows.append(Row(f"{called}: motion {FAR:g} m away, of the cheek's", "%", of.rings[r]))
+    update(5, 5)
+    told = {name: f"more than {COUNTS[-1]}" if count is None else f"{count:.0f}" for name, count in needed.items()}
     return made(
         "pssd-11",
         "PSSD Figure 11: local and global shapes",
-        _sheet(body, patch, load, answers, yields, rings),
+        _sheet(body, patch, load, found),
         rows,
-        "A bear pulled at its left cheek (red arrow). Colour is how far the flesh moves, each picture up to its own "
-        "largest motion. Global modes hardly move the cheek and shake the body instead (ringing); shapes that end "
-        "at the borders of six regions stay where the pull is. Below: how much of the full body's answer the cheek "
-        f"gives, and what moves more than {FAR:g} m away, against the number of global modes. `local` is the paper's "
-        "recipe; `load modes` is softrig's default, made of answers to the rig's own accelerations, with no thought "
-        "of a pull at a cheek.",
-        remark="Linear static answers to one pull; same body, same force.",
+        "A bear pulled at its left cheek (red arrow). Colour is how far the flesh moves under one newton; every "
+        "picture has a scale of its own, beneath it. Global modes hardly move the cheek and shake the body instead "
+        "(ringing); shapes that end at the borders of six regions stay where the pull is. Below: how much of the full "
+        f"body's answer the cheek gives, and what moves more than {FAR:g} m away, by the number of modes. For the "
+        f"cheek to yield as much as with {MODES} local modes it takes {told[GLOBAL]} global ones, and {told[LOAD]} "
+        "load modes. " + _default_against_paper(found[LOAD], found[LOCAL]),
+        alt=f"A bear pulled at its cheek: {MODES} local modes yield {number(wanted)} % of what the full body does, as "
+        f"much as {told[GLOBAL]} global ones",
+        remark="Linear static answers to one pull; same body, same force. Modes needed are read off the curves, "
+        "which are straight between the numbers tried.",
         sizes={"bear": body_sizes(body)},
     )
 
 
-def _sheet(
-    body: FullBody,
-    patch: np.ndarray,
-    load: np.ndarray,
-    answers: dict[str, np.ndarray],
-    yields: dict[str, float],
-    rings: dict[str, float],
-) -> np.ndarray:
+def _default_against_paper(load: Pulled, local: Pulled) -> str:
+    """Where the default is better or worse than the paper's local recipe under this pull."""
+    parts = [
+        f"its {what} is {number(ours)} % with {MODES} modes, against {number(theirs)} %"
+        for what, ours, theirs in (
+            ("yield", load.yields[MODES], local.yields[MODES]),
+            ("motion far away", load.rings[MODES], local.rings[MODES]),
+        )
+    ]
+    worse = load.yields[MODES] < local.yields[MODES], load.rings[MODES] > local.rings[MODES]
+    verdict = {2: "worse here than the paper's recipe", 1: "partly worse here than the paper's recipe"}.get(
+        sum(worse), "no worse here than the paper's recipe"
+    )
+    return (
+        f"softrig's default, load modes, is {verdict}: {' and '.join(parts)}. It is made of answers to the rig's own "
+        "accelerations, with no thought of a pull at a cheek."
+    )
+
+
+def _sheet(body: FullBody, patch: np.ndarray, load: np.ndarray, found: dict[str, Pulled]) -> np.ndarray:
     size = (290, 250)
     places = body.mesh.vertices
     camera = framing([places], (0.9, 0.25, 0.85), size, margin=1.03)
     along = load.sum(axis=0) / np.linalg.norm(load.sum(axis=0))
     start = places[patch].mean(axis=0)
-    shown = ["full body", f"global, r = {COUNTS[-1]}", f"local, r = {MODES}", f"load modes, r = {MODES}"]
-    panels = []
-    for name in shown:
-        u = answers[name]
-        share = lengths(u) / lengths(u).max()
+    panels, bars = [], []
+    for name, of in found.items():
+        r = 0 if name == FULL else MODES
+        u = of.moved[r]
+        most = scale_end(float(lengths(u).max()))
         image = shot(
             [
-                skin(body.mesh, places + 0.12 * u / lengths(u).max(), heat(share, 1.0)),
+                skin(body.mesh, places + 0.12 * u / lengths(u).max(), heat(lengths(u), most)),
                 *arrow(start + 0.12 * along, start + 0.42 * along, 0.015),
             ],
             camera,
             size,
         )
-        panels.append(Panel(image, name, f"cheek yields {number(yields[name])} %\nfar away {number(rings[name])} %"))
+        note = f"cheek yields {number(of.yields[r])} %\nfar away {number(of.rings[r])} %"
+        panels.append(Panel(image, f"{name},\nr = {r}" if r else name, note))
+        bars.append(key(heat, most, "µm moved", unit=1e6, width=size[0]))
     x = np.array(COUNTS, dtype=np.float64)
-    level = np.ones_like(x)
     charts = []
-    for values, label in ((yields, "cheek yields, %"), (rings, "far away, %")):
-        lines = [
-            Line("full body", x, values["full body"] * level, TRUTH, dashed=True),
-            Line("global", x, np.array([values[f"global, r = {r}"] for r in COUNTS]), OTHER, dots=True),
-            Line(f"local, {MODES}", x, values[f"local, r = {MODES}"] * level, OURS),
-            Line(f"load modes, {MODES}", x, values[f"load modes, r = {MODES}"] * level, FOURTH),
+    colours = {GLOBAL: OTHER, LOCAL: FOURTH, LOAD: OURS}
+    for part, label in (("yields", "cheek yields, %"), ("rings", "far away, %")):
+        lines = [Line(FULL, x, np.full_like(x, getattr(found[FULL], part)[0]), TRUTH, dashed=True)]
+        lines += [
+            Line(name, x, np.array([getattr(found[name], part)[r] for r in COUNTS]), colour, dots=True)
+            for name, colour in colours.items()
         ]
-        charts.append(Panel(line_chart(lines, x_label="global modes", y_label=label, size=(600, 320), logarithmic="y")))
-    return sheet([panels, charts])
+        charts.append(Panel(line_chart(lines, x_label="modes", y_label=label, size=(600, 346), logarithmic="y")))
+    return sheet([panels, bars, charts])

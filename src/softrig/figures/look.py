@@ -1,14 +1,17 @@
-"""How bodies look in every figure: white paper, one camera a row, one colour map a quantity."""
+"""How bodies look in every figure: white paper, one camera a row, one colour map a quantity and its bar beneath."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from PIL import Image, ImageDraw
 
 from softrig.bodies.sweeps import skin_triangles
 from softrig.fem.meshes import VolumeMesh
-from softrig.render import Background, Camera, Ground, Mesh, diverging, render, sequential
+from softrig.figures.sheet import GREY, NOTE, Panel, font, spelt
+from softrig.render import Background, Camera, Ground, Light, Mesh, colour_bar, diverging, render, sequential
 
 WHITE = Background((1.0, 1.0, 1.0), (1.0, 1.0, 1.0))
 CLAY = (0.78, 0.74, 0.69)
@@ -17,6 +20,13 @@ STEEL = (0.72, 0.75, 0.80)
 GREEN = (0.20, 0.62, 0.38)
 RED = (0.80, 0.27, 0.22)
 
+LIGHT = Light((-0.12, 1.0, 0.6), radius=0.12, strength=1.2)
+"""From high above and before it: the shadow on the ground stays near the feet, and soft."""
+LIT = 249.5
+"""Of 255, the least that a white ground in full light has of a colour: drawn white as the paper, it has no edge."""
+FLOOR = 1.1
+"""Sizes of a body from its middle to where the ground is gone: beyond the shadow."""
+
 
 def shot(
     meshes: Mesh | Sequence[Mesh],
@@ -24,9 +34,18 @@ def shot(
     size: tuple[int, int],
     *,
     ground: Ground | None = None,
+    above: bool = False,
 ) -> np.ndarray:
-    """(height, width, 3) uint8 on white."""
-    return render(meshes, camera, size, background=WHITE, ground=ground)
+    """(height, width, 3) uint8 on white; on a ground, and if so wanted, under a light from high `above`."""
+    if ground is None and not above:
+        return render(meshes, camera, size, background=WHITE)
+    image = render(meshes, camera, size, light=LIGHT, ground=ground, background=WHITE)
+    return np.rint(np.minimum(image * (255.0 / LIT), 255.0)).astype(np.uint8)
+
+
+def white_ground(places: np.ndarray, size: float) -> Ground:
+    """The ground under the lowest of places (…, 3), metres, wide enough for the shadow of a body of that size."""
+    return Ground(float(places[..., 1].min()), colour=(1.0, 1.0, 1.0), fade=FLOOR * size)
 
 
 def skin(mesh: VolumeMesh, positions: np.ndarray, colours: object = CLAY, *, wire: bool = False) -> Mesh:
@@ -68,6 +87,42 @@ def heat(values: np.ndarray, most: float) -> np.ndarray:
 def wrong(values: np.ndarray, most: float) -> np.ndarray:
     """(n, 3) colours of errors: pale where there is none, red at `most`."""
     return diverging(np.maximum(values, 0.0), limit=most)
+
+
+def scale_end(value: float) -> float:
+    """The least number of two figures that is not below `value`: where a colour bar may end."""
+    if value <= 0.0:
+        return 1.0
+    power = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return power * math.ceil(value / power - 1e-9)
+
+
+def key(
+    colour_map: Callable[[np.ndarray, float], np.ndarray],
+    most: float,
+    what: str,
+    *,
+    width: int = 340,
+    unit: float = 1.0,
+) -> Panel:
+    """The colour bar of `heat` or `wrong` up to `most`, to be put under the panels.
+
+    `what` is the unit and the quantity ("mm from the full body"), `unit` how many of it one of `most` is.
+    """
+    high = unit * most
+    bar = colour_bar(lambda values: colour_map(values, high), 0.0, float(f"{high:.4g}"), spelt(what), width=width)
+    return Panel(bar)
+
+
+def labelled(image: np.ndarray, camera: Camera, places: np.ndarray, texts: Sequence[str]) -> np.ndarray:
+    """The (h, w, 3) picture that `camera` took, with a text in the middle of each place (k, 3), metres."""
+    height, width = image.shape[:2]
+    across, above, away = camera.axes() @ (places - np.asarray(camera.eye)).T
+    focal = 0.5 * height / math.tan(0.5 * camera.field_of_view)
+    canvas = Image.fromarray(image)
+    for x, y, text in zip(0.5 * width + focal * across / away, 0.5 * height - focal * above / away, texts, strict=True):
+        ImageDraw.Draw(canvas).text((x, y), spelt(text), font=font(NOTE), fill=GREY, anchor="mm")
+    return np.asarray(canvas)
 
 
 def tube(path: np.ndarray, radius: float, colour: Sequence[float] = RED, *, sides: int = 16) -> Mesh:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from softrig.bench.record import Row, model_sizes
+from softrig.bench.record import Row, model_sizes, number
 from softrig.characters import built_in
 from softrig.characters.arm_shape import JOINTS
 from softrig.characters.assembly import skeleton_of
 from softrig.console import Update
 from softrig.figures.chart import OTHER, OURS, Line, line_chart
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import GREEN, ball, framing, shot
+from softrig.figures.look import GREEN, ball, framing, key, shot
 from softrig.figures.look import wrong as wrong_colour
 from softrig.figures.sheet import Panel, sheet
 from softrig.pipeline.baking import model_simulation
 from softrig.pipeline.build import Built, build_parts
 from softrig.pipeline.timing import step_times
+from softrig.poses.materials import PRESETS
 from softrig.project import Project
 from softrig.render import Mesh
 from softrig.rig.character import Character
@@ -33,8 +35,7 @@ BICEPS, BELLY = np.array([0.185, 0.040, 0.003]), np.array([0.085, 0.050, 0.055])
 """Centre and radii of the muscle, metres."""
 STIFFER = 10.0
 """Times as stiff as at rest, flexed."""
-FLEXED = 1.9
-"""Radians at the elbow."""
+STIFFENING, SAME = "stiffening", "same material at all poses (default)"
 SETTINGS = Project().changed(
     mesh={"tets": 3000},
     basis={"modes": 45, "regions": 3, "contact": False, "rehearsal": 0.0},
@@ -94,11 +95,11 @@ def stiffening_muscle(update: Update) -> Figure:
     poses, handle = led_by_hand(character)
     with TemporaryDirectory() as folder:
         built = {}
-        for done, (name, stiffer) in enumerate((("stiffening", STIFFER), ("as at rest", 1.0))):
+        for done, (name, stiffer) in enumerate(((STIFFENING, STIFFER), (SAME, 1.0))):
             built[name] = built_arm(character, stiffer, Path(folder))
             update(done + 1, 4)
     moved = {name: model_simulation(parts.model).run(poses, 1.0 / FPS) for name, parts in built.items()}
-    plain = np.stack([parts_rig_positions(built["stiffening"], p) for p in poses])
+    plain = np.stack([parts_rig_positions(built[STIFFENING], p) for p in poses])
     on = character.maps["biceps"] > 0.7
     offset = {name: np.linalg.norm(v - plain, axis=2) for name, v in moved.items()}
     jiggle = {name: np.sqrt((field[:, on] ** 2).mean(axis=1)) for name, field in offset.items()}
@@ -106,13 +107,14 @@ def stiffening_muscle(update: Update) -> Figure:
     times = np.arange(len(poses)) / FPS
     held = (times > 0.75) & (times < 1.2)
     down = times > 1.7
-    timing = step_times(built["stiffening"].model)
-    tets = np.flatnonzero(built["stiffening"].fabric.young[1] > 0.7 * built["stiffening"].fabric.young[1].max())
-    young = stiffness_along(built["stiffening"], poses, tets)
+    timing = step_times(built[STIFFENING].model)
+    tets = np.flatnonzero(built[STIFFENING].fabric.young[1] > 0.7 * built[STIFFENING].fabric.young[1].max())
+    young = stiffness_along(built[STIFFENING], poses, tets)
+    left = float(np.mean([built[STIFFENING].model.positive_weights(p)[1] for p in poses[down]]))
 
     def row(what: str, mask: np.ndarray) -> Row:
         values = {name: 1e3 * float(np.sqrt((part[mask] ** 2).mean())) for name, part in jiggle.items()}
-        return Row(what, "mm", values["stiffening"], others={"same material at all poses": values["as at rest"]})
+        return Row(what, "mm", values[STIFFENING], others={SAME: values[SAME]})
 
     rows = [
         row("biceps moves, flexed and held (RMS)", held),
@@ -125,13 +127,30 @@ def stiffening_muscle(update: Update) -> Figure:
     return made(
         "pssd-12",
         "PSSD Figure 12: led by the hand, with a muscle that stiffens",
-        _sheet(character, built["stiffening"], poses, handle, moved["stiffening"], young, jiggle),
+        _sheet(character, built[STIFFENING], poses, handle, moved[STIFFENING], young, jiggle),
         rows,
         "An arm led by its hand (green handle, inverse kinematics): thrown up, stopped, thrown down. Above: the "
         "flesh, red by Young's modulus, which is painted for two poses and mixed between them. Below: how much "
-        "the biceps moves off plain skinning. Where it is painted stiff, flexed, it hardly moves; stretched it is "
-        "as soft as before.",
-        sizes={"arm": model_sizes(built["stiffening"].model)},
+        f"the biceps moves off plain skinning. {_told(rows, left)}",
+        alt=f"An arm led by its hand: flexed, the biceps that stiffens moves {rows[0].told()}, "
+        f"that of one material {number(rows[0].others[SAME])} mm",
+        value=STIFFENING,
+        sizes={"arm": model_sizes(built[STIFFENING].model)},
+    )
+
+
+def _told(rows: Sequence[Row], left: float) -> str:
+    """What the rows of the biceps say; `left`: the weight of the flexed pose when the arm is stretched."""
+    flexed, stretched, firm, soft, *_ = rows
+    parts = [
+        f"{where} it moves {row.told()}, {100.0 * row.ours / row.others[SAME]:.0f} % of what it does with one material"
+        for where, row in (("Flexed and stiff", flexed), ("stretched", stretched))
+        if row.ours is not None
+    ]
+    return (
+        f"{'; '.join(parts)}. It has {firm.told()} flexed and {soft.told()} stretched again, more than the "
+        f"{1e-3 * PRESETS[SETTINGS.material.preset].young:g} kPa unpainted: where the hand comes back to, the flexed "
+        f"pose still has {100.0 * left:.0f} % of the weights that mix the two materials."
     )
 
 
@@ -162,11 +181,11 @@ def _sheet(
         panels.append(Panel(image, "", f"{i / FPS:.2f} s, biceps {1e-3 * young[i]:.0f} kPa"))
     times = np.arange(len(poses)) / FPS
     lines = [
-        Line("stiffening", times, 1e3 * jiggle["stiffening"], OURS),
-        Line("same material at all poses", times, 1e3 * jiggle["as at rest"], OTHER),
+        Line(STIFFENING, times, 1e3 * jiggle[STIFFENING], OURS),
+        Line(SAME, times, 1e3 * jiggle[SAME], OTHER),
     ]
     chart = line_chart(lines, x_label="time, s", y_label="biceps moves, mm", size=(1180, 300))
-    return sheet([panels, [Panel(chart)]])
+    return sheet([panels, [key(wrong_colour, 1e-3 * most, "kPa, Young's modulus")], [Panel(chart)]])
 
 
 def _on_surface(built: Built, field: np.ndarray) -> np.ndarray:

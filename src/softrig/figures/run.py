@@ -12,7 +12,7 @@ from softrig.errors import InputError, Notice
 from softrig.figures.alignment import permuted_modes, rotated_pose
 from softrig.figures.bending import modes_under_a_bend
 from softrig.figures.between import between_two_poses
-from softrig.figures.clips import arm_waves, gorilla_jumps, gorilla_walks
+from softrig.figures.clips import arm_waves, gorilla_beside_full, gorilla_jumps, gorilla_walks
 from softrig.figures.coarse import full_and_coarse
 from softrig.figures.contact import contact_of_an_elbow
 from softrig.figures.derivatives import extreme_shapes, modes_and_derivatives
@@ -27,6 +27,7 @@ from softrig.figures.sketching import basis_from_a_sketch
 
 FIGURES: dict[str, Callable[[Update], Figure]] = {
     "clip-gorilla-jump": gorilla_jumps,
+    "clip-gorilla-full": gorilla_beside_full,
     "clip-gorilla-walk": gorilla_walks,
     "clip-arm-wave": arm_waves,
     "pssd-4": modes_under_a_bend,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +48,18 @@ def sheet(rows: Sequence[Sequence[Panel]]) -> np.ndarray:
             x += panel.image.shape[1] + GAP
         y += above + tall + below + GAP
     return np.asarray(canvas)
+
+
+def swatches(colours: Mapping[str, Sequence[int]]) -> Panel:
+    """What colours (0 … 255 each) mean: a square of each with its name, in a row."""
+    letters, side = font(NOTE), 16
+    starts = np.cumsum([0, *(side + 8 + round(letters.getlength(spelt(name))) + 26 for name in colours)])
+    canvas = Image.new("RGB", (int(starts[-1]) - 26, side + 8), PAPER)
+    draw = ImageDraw.Draw(canvas)
+    for x, (name, colour) in zip(starts, colours.items(), strict=False):
+        draw.rectangle([int(x), 4, int(x) + side, 4 + side], fill=tuple(colour))
+        draw.text((int(x) + side + 8, 4 + side / 2), spelt(name), font=letters, fill=INK, anchor="lm")
+    return Panel(np.asarray(canvas))
 
 
 def _row_size(row: Sequence[Panel]) -> tuple[int, int, int, int]:

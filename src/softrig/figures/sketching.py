@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from softrig.bases.sketch import SketchPad, sketched_basis
-from softrig.bench.record import Row, body_sizes
+from softrig.bench.record import Row, body_sizes, number
 from softrig.console import Update
 from softrig.fem.meshes import VolumeMesh
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import GHOST, arrow, framing, lengths, shot
+from softrig.figures.look import GHOST, arrow, framing, key, lengths, scale_end, shot
 from softrig.figures.look import wrong as wrong_colour
 from softrig.figures.sheet import Panel, sheet
 from softrig.figures.spoons import (
@@ -23,6 +23,7 @@ from softrig.figures.spoons import (
 )
 
 SIZE = 15
+LINEAR, FULL, REDUCED = "linear model", "full body", f"reduced, r = {SIZE}"
 REACH = 1.1
 """Of the spoon's length: how far the linear model moves the tip under the hardest pull."""
 
@@ -57,22 +58,22 @@ def basis_from_a_sketch(update: Update) -> Figure:
     rows = [
         Row("pulls drawn", "", len(pad.pulls), others={"StVK05": 353}),
         Row(
-            f"shape under an unseen pull, r = {SIZE}: error",
+            "shape under a pull that was not drawn: error",
             "%",
             100.0 * difference(reduced, truth),
-            others={"linear model": 100.0 * difference(linear, truth)},
+            others={LINEAR: 100.0 * difference(linear, truth)},
         ),
         Row(
             "volume of the spoon changes by",
             "%",
             100.0 * volume_change(body.mesh, reduced),
             others={
-                "linear model": 100.0 * volume_change(body.mesh, linear),
-                "full body": 100.0 * volume_change(body.mesh, truth),
+                LINEAR: 100.0 * volume_change(body.mesh, linear),
+                FULL: 100.0 * volume_change(body.mesh, truth),
             },
         ),
     ]
-    answers = [("linear model, drawn on", linear), ("full body, solved", truth), (f"reduced, r = {SIZE}", reduced)]
+    answers = [(LINEAR, linear), (FULL, truth), (REDUCED, reduced)]
     size = (370, 330)
     pulls = [
         (spoon.places(u), body.mesh.vertices[spoon.tip].mean(axis=0) + u[spoon.tip].mean(axis=0)) for _, u in answers
@@ -81,9 +82,9 @@ def basis_from_a_sketch(update: Update) -> Figure:
     camera = framing(
         [places for places, _ in pulls] + [tip + 0.05 * along for _, tip in pulls], (0.15, -1.0, 0.25), size, up=UP
     )
-    panels = []
+    panels, most = [], scale_end(0.3 * length)
     for (name, u), (_, tip) in zip(answers, pulls, strict=True):
-        colour: object = GHOST if u is truth else wrong_colour(lengths(u - truth), 0.3 * length)
+        colour: object = GHOST if u is truth else wrong_colour(lengths(u - truth), most)
         image = shot([spoon.drawn(u, colour), *arrow(tip, tip + 0.05 * along, 0.0016)], camera, size)
         note = f"volume {round(100.0 * volume_change(body.mesh, u)) + 0:+d} %"
         panels.append(
@@ -93,10 +94,14 @@ def basis_from_a_sketch(update: Update) -> Figure:
     return made(
         "stvk05-9",
         "StVK05 Figure 9: a basis from a sketch",
-        sheet([panels]),
+        sheet([panels, [key(wrong_colour, most, "mm and more from the full body", unit=1e3)]]),
         rows,
-        "Left: the linear model answers a pull at once, but stretches and swells. Middle: the same pull solved by "
-        f"the full nonlinear body; {len(pad.pulls)} such shapes become a basis. Right: the reduced model under a "
-        "pull that was not drawn. Red is the distance to the full body.",
+        f"{len(pad.pulls)} pulls are drawn on the linear model of a spoon, which answers at once; the full nonlinear "
+        f"body is solved under each, and the shapes become a basis of {SIZE} vectors. All three pictures show one pull "
+        "(red arrow) that was not among them. Left: the linear model stretches and swells. Middle: the full body. "
+        "Right: the reduced model, red where it is off the full body.",
+        alt=f"A spoon under a pull that was not drawn: the reduced model is {rows[1].told()} off the full body, the "
+        f"linear model {number(rows[1].others[LINEAR])} %",
+        value=REDUCED,
         sizes={"spoon": body_sizes(body) | {"modes": SIZE}},
     )

@@ -10,9 +10,12 @@ from html import escape
 import numpy as np
 
 from softrig.errors import InputError, require_finite
+from softrig.render.axes import Axis, fitted_axis, legend_places
 
 # Distinct for colour-blind readers too (Okabe and Ito 2008), darkest first.
 LINE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#555555")
+LEGEND_ROW = 20.0
+"""Pixels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,25 +36,6 @@ class Series:
             raise InputError(f"series {self.name!r}: x {self.x.shape} and y {self.y.shape} do not fit")
 
 
-@dataclass(frozen=True)
-class Axis:
-    """Maps values to pixels from `start` to `end`; `ticks` lie within `low` … `high`."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-    ticks: tuple[float, ...]
-    logarithmic: bool
-
-    def pixel(self, values: np.ndarray | float) -> np.ndarray:
-        """Where values are drawn; on a logarithmic axis what is below its low end stands there."""
-        value, low, high = np.asarray(values, dtype=np.float64), self.low, self.high
-        if self.logarithmic:
-            value, low, high = np.log10(np.maximum(value, low)), math.log10(low), math.log10(high)
-        return self.start + (value - low) / (high - low) * (self.end - self.start)
-
-
 def line_plot(
     series: Sequence[Series],
     *,
@@ -65,10 +49,13 @@ def line_plot(
     if len(series) == 0:
         raise InputError("line plot: no series")
     width, height = size
-    top = 44 if title else 18
-    x_axis = _axis([line.x for line in series], 66.0, width - 18.0, "x" in logarithmic, width // 90, x_label)
+    left, right, top = 66.0, width - 18.0, 44.0 if title else 18.0
+    named = series if len(series) > 1 else ()
+    places, top = legend_places([_legend_width(line) for line in named], left, right, top - 12.0, LEGEND_ROW)
+    top += 12.0 if named else 12.0 - LEGEND_ROW
+    x_axis = _axis([line.x for line in series], left, right, "x" in logarithmic, width // 90, x_label)
     bottom = height - (52.0 if x_label else 34.0)
-    y_axis = _axis([line.y for line in series], bottom, float(top), "y" in logarithmic, height // 55, y_label)
+    y_axis = _axis([line.y for line in series], bottom, top, "y" in logarithmic, height // 55, y_label)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" font-family="system-ui, sans-serif" font-size="12" fill="#262a30" role="img">',
@@ -77,38 +64,17 @@ def line_plot(
         *_grid(x_axis, y_axis),
         *_words(title, x_label, y_label, x_axis, y_axis, height),
         *(_line(line, _colour(i), x_axis, y_axis) for i, line in enumerate(series)),
-        *_legend(series, x_axis, y_axis),
+        *_legend(named, places),
         "</svg>",
     ]
     return "\n".join(parts)
 
 
 def _axis(values: Sequence[np.ndarray], start: float, end: float, logarithmic: bool, most: int, label: str) -> Axis:
+    """The data's own ends stay on a horizontal axis unless it is logarithmic; the vertical one ends on ticks."""
     low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
-    if logarithmic:
-        if low <= 0.0:
-            raise InputError(f"line plot: {label or 'axis'} is logarithmic but has values up to {low}")
-        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        if len(decades) < 2:
-            decades = range(decades[0], decades[0] + 2)
-        ticks = tuple(10.0**k for k in decades)
-        return Axis(ticks[0], ticks[-1], start, end, ticks, True)
-    if high == low:
-        low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
-    step = _round_step((high - low) / max(most, 2))
-    # The data's own ends stay on the horizontal axis; the vertical one ends on ticks.
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    ticks = tuple(k * step for k in range(first, last + 1))
-    if end > start:
-        ticks = tuple(t for t in ticks if low - 1e-9 * step <= t <= high + 1e-9 * step)
-        return Axis(low, high, start, end, ticks, False)
-    return Axis(ticks[0], ticks[-1], start, end, ticks, False)
-
-
-def _round_step(rough: float) -> float:
-    """The least of 1, 2, 5 times a power of ten that is not below `rough`."""
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(factor * power for factor in (1.0, 2.0, 5.0, 10.0) if factor * power >= rough * 0.999)
+    tight = end > start and not logarithmic
+    return fitted_axis(low, high, start, end, most=most, logarithmic=logarithmic, tight=tight, name=label)
 
 
 def _tick_text(value: float, axis: Axis) -> str:
@@ -165,40 +131,20 @@ def _line(line: Series, colour: str, x_axis: Axis, y_axis: Axis) -> str:
     )
 
 
-def _legend(series: Sequence[Series], x_axis: Axis, y_axis: Axis) -> list[str]:
-    """Names in the emptiest corner, on a pale ground; none for a single line."""
-    if len(series) < 2:
-        return []
-    wide = 40 + 6.6 * max(len(line.name) for line in series)
-    high = 18 * len(series) + 8
-    boxes = [(x_axis.end - wide - 6, y_axis.end + 4), (x_axis.start + 8, y_axis.end + 4)]
-    boxes += [(x, y_axis.start - high - 6) for x, _ in boxes]
-    x, y = min(boxes, key=lambda box: _points_inside(series, x_axis, y_axis, box, (wide, high)))
-    parts = [
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{high}" rx="4" fill="#fff" fill-opacity="0.85"/>'
-    ]
-    for i, line in enumerate(series):
-        middle = y + 13 + 18 * i
+def _legend_width(line: Series) -> float:
+    """Pixels of a line's sample, its name (letters are not measured, a reader's own are taken) and a gap."""
+    return 26.0 + 6.6 * len(line.name) + 18.0
+
+
+def _legend(series: Sequence[Series], places: Sequence[tuple[float, float]]) -> list[str]:
+    parts = []
+    for i, (line, (x, middle)) in enumerate(zip(series, places, strict=True)):
         dashes = ' stroke-dasharray="6 4"' if line.dashed else ""
         parts.append(
-            f'<path d="M{x + 8:.1f} {middle:.1f}h20" stroke="{_colour(i)}" stroke-width="2.5"{dashes}/>'
-            f'<text x="{x + 34:.1f}" y="{middle + 4:.1f}">{escape(line.name)}</text>'
+            f'<path d="M{x:.1f} {middle:.1f}h20" stroke="{_colour(i)}" stroke-width="2.5"{dashes}/>'
+            f'<text x="{x + 26:.1f}" y="{middle + 4:.1f}">{escape(line.name)}</text>'
         )
     return parts
-
-
-def _points_inside(
-    series: Sequence[Series],
-    x_axis: Axis,
-    y_axis: Axis,
-    corner: tuple[float, float],
-    size: tuple[float, float],
-) -> int:
-    count = 0
-    for line in series:
-        x, y = x_axis.pixel(line.x) - corner[0], y_axis.pixel(line.y) - corner[1]
-        count += int(((x > 0) & (x < size[0]) & (y > 0) & (y < size[1])).sum())
-    return count
 
 
 def _colour(index: int) -> str:
