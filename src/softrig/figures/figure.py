@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -9,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
+from scipy.spatial import cKDTree
 
 from softrig.bench.record import Record, Row, Sizes
 from softrig.errors import InputError
 from softrig.files import write_bytes
-from softrig.io.images import animated_png
 from softrig.machine import Machine, this_machine
+
+KEPT = 48
+"""Colours of a picture that are kept as they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +97,23 @@ def made_of(
 
 
 def png_bytes(picture: np.ndarray) -> bytes:
-    """(h, w, 3) uint8 as a PNG of 256 colours, fitted to small and bright things, too: a third of the bytes."""
-    return animated_png([picture], 1.0)
+    """(h, w, 3) uint8 as a PNG of 256 colours, a third of the bytes.
+
+    The colours found most often, paper, letters and lines, are kept; the others are fitted to all that occur, each
+    counted once, so that what is small has its share.
+    """
+    packed = picture.astype(np.uint32) @ np.array([65536, 256, 1], np.uint32)
+    codes, which, counts = np.unique(packed.ravel(), return_inverse=True, return_counts=True)
+    colours = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=1).astype(np.uint8)
+    kept = colours[np.argsort(-counts, kind="stable")[:KEPT]]
+    fitted = Image.fromarray(colours[None]).quantize(256 - KEPT, method=Image.Quantize.MEDIANCUT, kmeans=2)
+    palette = np.concatenate([kept, np.array(fitted.getpalette() or [], np.uint8).reshape(-1, 3)])[:256]
+    nearest = cKDTree(palette.astype(np.float64)).query(colours.astype(np.float64))[1]
+    image = Image.fromarray(nearest[which].reshape(picture.shape[:2]).astype(np.uint8))
+    image.putpalette(palette.ravel().tolist())
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG", optimize=True)
+    return buffer.getvalue()
 
 
 def read_figures(folder: Path) -> list[Shown]:
