@@ -45,7 +45,7 @@ class Preset:
 
 
 PRESETS = {
-    "fat": Preset(8.0e3, 0.46, 930.0, 0.10, "Belly, cheeks, upper arms: swings slowly, settles in two or three."),
+    "fat": Preset(8.0e3, 0.46, 930.0, 0.10, "Belly, cheeks, upper arms: slow swings, two or three until it settles."),
     "muscle": Preset(4.0e4, 0.47, 1060.0, 0.15, "Relaxed limbs of an athlete: short quick ripples after a footfall."),
     "firm": Preset(1.5e5, 0.45, 1050.0, 0.20, "Flexed muscle, paws, firm rubber: trembles only at impacts."),
     "jelly": Preset(3.0e3, 0.48, 1000.0, 0.04, "Cartoon blubber, gelatine: wobbles widely and for long."),
