@@ -22,7 +22,7 @@ from softrig.bench.environments import Environment, UnavailableError, environmen
 from softrig.bench.pages import MARKED, filled, marked_records, read_records
 from softrig.bench.peers import PEERS, SCRIPTS, Peer, peer_rows
 from softrig.bench.posespace import unseen_moments
-from softrig.bench.record import Record, Row, body_sizes, model_sizes, read_record, timing_row
+from softrig.bench.record import UNBROKEN, Record, Row, body_sizes, model_sizes, read_record, timing_row
 from softrig.bench.run import announcement, chosen_benches, measured
 from softrig.bench.scaling import (
     Axis,
@@ -85,7 +85,7 @@ def test_the_table_has_published_figures_beside_ours_and_keeps_its_columns() -> 
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert lines[0] == "|  | unit | softrig | median | 99 % | goal | PSSD | tets | remark |"
     assert lines[1] == "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
-    assert lines[2] == "| step | ms | 0.1 | 0.2 | 0.3 | ≤ 0.25 ✓ | 1.33 | 12 |  |"
+    assert lines[2] == f"| step | ms | 0.1 | 0.2 | 0.3 | ≤{UNBROKEN}0.25{UNBROKEN}✓ | 1.33 | 12 |  |"
     assert lines[3].endswith("| could not be installed: a \\| b |")
     assert "Sizes: bar: 200 tets, 8 modes." in text
     assert text.rstrip().endswith("Load 0.25 at the start, 1.50 at the end.")
@@ -207,7 +207,7 @@ def test_goals_that_are_missed_are_listed() -> None:
     assert "near" not in text
     assert marked_records(text) == ["example", "good"]
     assert "1 of 1 goals are met." in filled("<!-- missed: good --><!-- end record -->", {"good": good})
-    assert [cells[3] for cells in bad.table()[1]] == ["≤ 4 ✓", "≤ 4 ✗", ""]
+    assert [cells[3] for cells in bad.table()[1]] == [f"≤{UNBROKEN}4{UNBROKEN}✓", f"≤{UNBROKEN}4{UNBROKEN}✗", ""]
 
 
 def test_a_page_says_when_and_on_what() -> None:

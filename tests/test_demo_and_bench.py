@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from softrig import __version__
 from softrig.bench import BENCHES, run_benches
-from softrig.bench.record import Record, Row, number
+from softrig.bench.record import UNBROKEN, Record, Row, number
 from softrig.cli import app
 from softrig.demo import run_character_demo, run_demo
 from softrig.demo.character import GIF_SIZE, LIGHT, whole_camera
@@ -76,7 +76,7 @@ def test_record_tables_leave_out_empty_columns() -> None:
     rows = [Row("a", "s", 1.0, others={"peer": 2.0}), Row("b", "ms", 0.5, median=0.75, goal=3.0)]
     head, lines = Record("x", "X", this_machine(), rows).table()
     assert head == ["", "unit", "softrig", "median", "goal", "peer"]
-    assert lines == [["a", "s", "1", "", "", "2"], ["b", "ms", "0.5", "0.75", "≤ 3 ✓", ""]]
+    assert lines == [["a", "s", "1", "", "", "2"], ["b", "ms", "0.5", "0.75", f"≤{UNBROKEN}3{UNBROKEN}✓", ""]]
     with pytest.raises(ValueError, match="not a number"):
         Row("c", "s", float("nan"))
 

@@ -21,6 +21,9 @@ Sizes = dict[str, dict[str, int]]
 """Counts by name, of each model by its name."""
 FEW = 3
 """Rows that those of one thing must be on average to be a table of their own."""
+UNBROKEN = "\N{NO-BREAK SPACE}"
+BESIDE = "beside it"
+"""Head of what several sources say."""
 MANY = 2
 """Sources beyond which they share a column."""
 
@@ -153,9 +156,8 @@ class Record:
         parts = []
         for of, rows in groups:
             head, lines = _table(self, rows, columns)
-            rule = ["---"] + ["---:"] * (len(head) - 1)
-            if any(row.note for row in rows):
-                rule[-1] = "---"
+            texts = {"", BESIDE, self.notes if any(row.note for row in rows) else ""}
+            rule = ["---" if column in texts else "---:" for column in head]
             told = "\n".join("| " + " | ".join(_cell(cell) for cell in cells) + " |" for cells in [head, rule, *lines])
             parts.append((f"**{of[:1].upper()}{of[1:]}**\n\n" if of else "") + f"{told}\n")
         return "\n".join([*parts, *([f"{self.remark}\n"] if self.remark else [])])
@@ -233,7 +235,7 @@ def _table(record: Record, rows: Sequence[Row], columns: Sequence[str] | None) -
     goals = any(row.goal is not None for row in rows)
     notes = any(row.note for row in rows)
     head = ["", "unit", record.value] + ["median"] * medians + ["99 %"] * tails + ["goal"] * goals
-    head += (["beside it"] if together else sources) + further + [record.notes] * notes
+    head += ([BESIDE] if together else sources) + further + [record.notes] * notes
     lines = []
     for row in rows:
         cells = [row.what, row.unit, number(row.ours)]
@@ -251,7 +253,8 @@ def _table(record: Record, rows: Sequence[Row], columns: Sequence[str] | None) -
 def _goal(row: Row) -> str:
     if row.goal is None:
         return ""
-    return f"≤ {number(row.goal)} {'✓' if row.is_met else '✗'}" if row.ours is not None else f"≤ {number(row.goal)}"
+    told = f"≤{UNBROKEN}{number(row.goal)}"
+    return told if row.ours is None else f"{told}{UNBROKEN}{'✓' if row.is_met else '✗'}"
 
 
 def _cell(text: str) -> str:
