@@ -158,8 +158,8 @@ def modes_under_a_bend(update: Update) -> Figure:
         "A soft beam bent to a U, held at one end and pulled at the other (red arrow) by two loads. Each reduced "
         f"answer has {MODES} modes: those made at the U, those of the straight beam turned with the flesh, and the "
         "straight beam itself with load and answer carried over. Red is the distance to the full body's answer, "
-        "leftmost. Modes must know the pose they are used at: carried over, the same number of modes is far stiffer "
-        "and moves another way.",
+        "leftmost. Modes must know the pose they are used at: in the straight beam's basis the first frequency of "
+        f"the U is {_off(rows[2].others[TRANSFERRED])}, in the straight beam itself {_off(rows[2].others[NEUTRAL])}.",
         alt=f"A beam bent to a U and pulled: {rows[0].told()} off the full body with the basis of the pose, "
         f"{number(rows[0].others[TRANSFERRED])} % with the straight beam's",
         value=POSE,
@@ -167,6 +167,10 @@ def modes_under_a_bend(update: Update) -> Figure:
         '([Figure 14](#pssd-14)); `between_poses = "interpolated"` keeps one for each, as here.',
         sizes={"beam": body_sizes(beam.bent) | {"modes": MODES}},
     )
+
+
+def _off(percent: float) -> str:
+    return f"{number(abs(percent))} % too {'high' if percent > 0.0 else 'low'}"
 
 
 def _row(
