@@ -122,7 +122,9 @@ def read_figures(folder: Path) -> list[Shown]:
     for path in sorted(folder.glob("*.json")):
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            found.append(Shown(_record(content["record"]), *(content[part] for part in ("caption", "alt", "picture"))))
+            record = _record(content["record"])
+            # Records of before pictures had words of their own for those who cannot see them.
+            found.append(Shown(record, content["caption"], content.get("alt", record.title), content["picture"]))
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path}: not the record of a figure: {error!r}") from error
     return found

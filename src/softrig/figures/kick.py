@@ -101,7 +101,9 @@ def kicked_spoon(update: Update) -> Figure:
         published = {"StVK05": PAPER[name]} if name in PAPER else {}
         found = first_swing_frequency(curve, 1.0 / kick.step)
         rows.append(Row(f"{name}: amplitude error", "%", 100.0 * abs(float(np.abs(curve).max()) / top - 1.0)))
-        rows.append(Row(f"{name}: frequency error", "%", 100.0 * abs(found / true_frequency - 1.0), others=published))
+        swings = not np.isnan(found)
+        error, note = (100.0 * abs(found / true_frequency - 1.0), "") if swings else (None, "does not swing")
+        rows.append(Row(f"{name}: frequency error", "%", error, others=published, note=note))
         rows.append(
             Row(f"{name}: trajectory error", "%", 100.0 * float(np.linalg.norm(curve - full) / np.linalg.norm(full)))
         )
