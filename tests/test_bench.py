@@ -187,6 +187,11 @@ def test_a_page_may_choose_among_further_figures() -> None:
     assert "|  | unit | softrig | cells | µs, all |" in page
     assert filled(page, records) == page
     assert "bytes" in records["example"].body()
+    for wrong, why in (("example | cell", "no column cell"), ("example: step | cells", "one row of it without")):
+        with pytest.raises(InputError, match=why):
+            filled(f"<!-- record: {wrong} --><!-- end record -->", records)
+    with pytest.raises(InputError, match="shows one record"):
+        filled("<!-- record: example other --><!-- end record -->", records | {"other": records["example"]})
 
 
 def test_many_sources_share_a_column() -> None:
@@ -195,6 +200,8 @@ def test_many_sources_share_a_column() -> None:
     head, lines = replace(example(), rows=rows).table()
     assert head == ["", "unit", "softrig", "beside it"]
     assert [line[-1] for line in lines] == ["one: 2", "two: 2", "three: 2"]
+    both = Row("step", "ms", 1.0, others={"PSSD, 8 threads": 2.0, "PSSD, one core": 3.0})
+    assert replace(example(), rows=[*rows, both]).table()[1][-1][-1] == "PSSD, 8 threads: 2; PSSD, one core: 3"
 
 
 def test_goals_that_are_missed_are_listed() -> None:
@@ -206,6 +213,12 @@ def test_goals_that_are_missed_are_listed() -> None:
     assert "| far | 5 % | ≤ 4 % |" in text
     assert "near" not in text
     assert marked_records(text) == ["example", "good"]
+    lost = replace(bad, rows=[*rows, Row("lost", "%", None, goal=4.0, note="did not come | through")])
+    text = filled(page, {"example": lost, "good": good})
+    assert "2 of 4 goals are met; these are not:" in text, "what could not be measured is not met"
+    assert "| lost | did not come \\| through | ≤ 4 % |" in text
+    assert replace(bad, rows=[Row("close", "%", 4.0004, goal=4.0)]).rows[0].told() == "4.0004 %"
+    assert Row("on it", "%", 4.0, goal=4.0).is_met
     assert "1 of 1 goals are met." in filled("<!-- missed: good --><!-- end record -->", {"good": good})
     assert [cells[3] for cells in bad.table()[1]] == [f"≤{UNBROKEN}4{UNBROKEN}✓", f"≤{UNBROKEN}4{UNBROKEN}✗", ""]
 

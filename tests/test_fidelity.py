@@ -79,9 +79,16 @@ def test_the_larger_of_two_sines_is_dominant():
 def test_frequency_of_a_sine_that_decays_does_not_jump_as_it_passes_from_line_to_line(half):
     t = times(180)
     wanted = np.linspace(8.4, 9.6, 25)
-    found = [dominant_frequency(np.exp2(-t / half) * np.sin(2.0 * np.pi * f * t + 0.4), RATE) for f in wanted]
-    assert np.abs(found - wanted).max() < 0.02
-    assert (np.diff(found) > 0.0).all()
+    for phase in (0.0, 0.4, 1.0, 2.5):
+        found = [dominant_frequency(np.exp2(-t / half) * np.sin(2.0 * np.pi * f * t + phase), RATE) for f in wanted]
+        assert np.abs(found - wanted).max() < 0.02
+        assert (np.diff(found) > 0.0).all()
+
+
+@pytest.mark.parametrize("drift", [0.0, 1.0, 3.0])
+def test_frequency_of_what_swings_while_it_drifts(drift):
+    t = times(180)
+    assert dominant_frequency(drift * t + np.sin(2.0 * np.pi * 8.0 * t), RATE) == pytest.approx(8.0, abs=0.02)
 
 
 def test_frequency_of_the_first_swing():
@@ -90,6 +97,10 @@ def test_frequency_of_the_first_swing():
     slower = np.sin(2.0 * np.pi * np.where(t < 1.0, 1.5 * t, 1.5 + 0.9 * (t - 1.0)) + 0.3)
     assert first_swing_frequency(slower, RATE) == pytest.approx(1.5, rel=1e-3)
     assert np.isnan(first_swing_frequency(np.ones(50), RATE))
+    assert first_swing_frequency(np.tile([0.0, 1.0, 2.0, 1.0, 0.0, -1.0, -2.0, -1.0], 10), 8.0) == pytest.approx(1.0)
+    late = np.sin(2.0 * np.pi * 1.5 * t - 0.1)
+    late[:3] = [0.1, -0.1, 0.1]  # what trembles at the very start
+    assert first_swing_frequency(late, RATE) == pytest.approx(1.5, rel=1e-3)
 
 
 def test_a_constant_and_a_short_signal_have_no_frequency():

@@ -123,7 +123,7 @@ def test_the_command_prints_the_address_and_ends_with_ctrl_c(tmp_path):
         (["notes.md"], "notes.md: ending .md: softrig reads .blend, .fbx, .glb, .gltf, .softrig, .usd"),
         (
             ["missing.softrg"],
-            "missing.softrg: there is no such file: softrig reads .blend, .fbx, .glb, .gltf, .soft",
+            "missing.softrg: there is no such file (softrig reads .blend, .fbx, .glb, .gltf, .soft",
         ),
         (["missing.glb"], "missing.glb: there is no such file"),
         (["missing.softrig"], "missing.softrig: there is no such file"),

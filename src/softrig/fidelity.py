@@ -160,8 +160,9 @@ def dominant_frequency(signal: np.ndarray, rate: float) -> float:
     """The frequency of the largest peak in the spectrum of a signal (f,) sampled at `rate`, hertz; NaN if none.
 
     Hann window, lines `FINER` times as dense as the signal's own, and the top of the parabola through the logarithms of
-    the largest and its neighbours. The peak of a sine that decays is broad but as steep to either side, so it is found
-    as well: once the signal holds three periods, to a fiftieth of rate/f, or a tenth where half is gone in a twentieth.
+    the largest and its neighbours, the ends left out. The peak of a sine that decays is broad but as steep to either
+    side, so it is found as well: once the signal holds three periods, to a fortieth of rate/f where half is gone in a
+    tenth of it, to a sixth where it is gone in a twentieth; of five periods and more, to a fiftieth in either case.
     """
     signal = np.asarray(signal, dtype=np.float64)
     count = len(signal)
@@ -169,9 +170,13 @@ def dominant_frequency(signal: np.ndarray, rate: float) -> float:
         return float("nan")
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(count) / count)
     lines = np.abs(np.fft.rfft(window * (signal - window @ signal / window.sum()), FINER * count))
-    lines[:FINER] = 0.0
-    k = int(np.argmax(lines))
-    if lines[k] <= 1e-12 * max(float(np.abs(signal).max()), 1e-300) * count or k in (FINER, len(lines) - 1):
+    slowest = 2 * FINER  # fewer than two periods are a drift, which may be larger than any swing
+    here = lines[slowest:-1]
+    peaks = slowest + np.flatnonzero((here >= lines[slowest - 1 : -2]) & (here > lines[slowest + 1 :]))
+    if not len(peaks):
+        return float("nan")
+    k = int(peaks[np.argmax(lines[peaks])])
+    if lines[k] <= 1e-12 * max(float(np.abs(signal).max()), 1e-300) * count:
         return float("nan")
     below, top, above = np.log(lines[k - 1 : k + 2])
     return float((k + 0.5 * (below - above) / (below - 2.0 * top + above)) * rate / (FINER * count))
@@ -182,7 +187,7 @@ def first_swing_frequency(signal: np.ndarray, rate: float) -> float:
 
     From the first crossing, later than the very start, to the second after it.
     """
-    changes = np.flatnonzero(np.diff(np.sign(signal)))
+    changes = np.flatnonzero(np.diff(np.asarray(signal) >= 0.0))  # a sample at zero is no crossing of its own
     changes = changes[changes > 3]
     if len(changes) < 3:
         return float("nan")

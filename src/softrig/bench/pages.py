@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from softrig.bench.record import Record, read_record
+from softrig.bench.record import Record, cell, read_record
 from softrig.errors import InputError
 from softrig.files import write_bytes
 
@@ -62,19 +62,27 @@ def _content(match: re.Match[str], records: Sequence[Record]) -> str:
     if match["kind"] == "measured":
         machine = record.machine
         return f"{record.date} on {machine.processor}, {machine.cores} cores"
+    if len(records) > 1 or (match["row"] is not None and match["columns"] is not None):
+        raise InputError(f"a marker shows one record, or one row of it without columns: {match['name']}")
     if match["row"] is not None:
         return record.row(match["row"]).told()
-    return f"\n{record.folded(match['columns'].split(' | ') if match['columns'] else None)}"
+    columns = match["columns"].split(" | ") if match["columns"] else []
+    known = {name for row in record.rows for name in row.also}
+    if not set(columns) <= known:
+        raise InputError(f"record {record.name} has no column {', '.join(sorted(set(columns) - known))}")
+    return f"\n{record.folded(columns or None)}"
 
 
 def missed_goals(records: Sequence[Record]) -> str:
     """How many of the goals of `records` are met, and a table of those that are not."""
-    asked = [row for record in records for row in record.rows if row.goal is not None and row.ours is not None]
-    missed = [row for row in asked if not row.is_met]
+    asked = [row for record in records for row in record.rows if row.goal is not None]
+    missed = [row for row in asked if row.ours is None or not row.is_met]
     lines = [f"{len(asked) - len(missed)} of {len(asked)} goals are met{'; these are not:' if missed else '.'}"]
     if missed:
         lines += ["", "| not met | measured | goal |", "| --- | ---: | ---: |"]
-        lines += [f"| {row.what} | {row.told()} | ≤ {replace(row, ours=row.goal).told()} |" for row in missed]
+        for row in missed:
+            told = row.note if row.ours is None else row.told()
+            lines.append(f"| {cell(row.what)} | {cell(told)} | ≤ {replace(row, ours=row.goal).told()} |")
     return "\n".join(lines) + "\n"
 
 
@@ -91,7 +99,7 @@ def fill_pages(paths: Sequence[Path], folder: Path = RECORDS) -> list[Path]:
     for record in records.values():
         table = folder / f"{record.name}.md"
         if not table.exists() or table.read_text(encoding="utf-8") != record.markdown():
-            record.write(folder)
+            write_bytes(table, record.markdown().encode())
             changed.append(table)
     for page in _pages(paths):
         text = page.read_text(encoding="utf-8")

@@ -15,7 +15,6 @@ from softrig.bench.record import Record, Row, Sizes, model_sizes, timing_row
 from softrig.console import Update
 from softrig.machine import this_machine, timed
 from softrig.models.full import FullBody
-from softrig.models.pose_space import WHOLE_BODY
 from softrig.models.stepper import Stepper
 from softrig.numerics.null_space import null_space
 from softrig.pipeline.build import Built
@@ -210,7 +209,7 @@ def _line(name: str, line: Line, made: Built, parts: Breakdown) -> list[Row]:
         "tets": (len(model.tets), line.tets),
         "drawn vertices": (len(model.embedding_nodes), line.drawn),
         "modes": (model.mode_count, line.modes),
-        "regions": (sum(region != WHOLE_BODY for region in model.region_names), line.regions),
+        "regions": (model_sizes(model)["regions"], line.regions),
         "poses": (len(model.poses), line.poses),
         "cubature tets": (len(model.cubature.tets), line.internal),
     }

@@ -20,7 +20,7 @@ from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 Sizes = dict[str, dict[str, int]]
 """Counts by name, of each model by its name."""
 FEW = 3
-"""Rows that those of one thing must be on average to be a table of their own."""
+"""Where rows of one thing are fewer than this on average, all are one table."""
 UNBROKEN = "\N{NO-BREAK SPACE}"
 BESIDE = "beside it"
 """Head of what several sources say."""
@@ -59,7 +59,12 @@ class Row:
 
     def told(self) -> str:
         """The figure with its unit, as it stands in a sentence."""
-        return f"{number(self.ours)} {self.unit}".strip() if self.unit != "×" else f"{number(self.ours)}×"
+        return f"{self.figure()} {self.unit}".strip() if self.unit != "×" else f"{self.figure()}×"
+
+    def figure(self) -> str:
+        """The figure, so exactly that it does not look like a goal that it misses."""
+        told = number(self.ours)
+        return f"{self.ours:.5g}" if not self.is_met and told == number(self.goal) else told
 
 
 def timing_row(
@@ -131,6 +136,10 @@ class Record:
             return [("", list(self.rows))]
         return list(found.items())
 
+    def words(self, rows: Sequence[Row]) -> set[str]:
+        """Heads of the columns of `rows` that hold words, not figures."""
+        return {"", BESIDE, self.notes if any(row.note for row in rows) else ""}
+
     def markdown(self) -> str:
         """The record as a section of a page."""
         return f"## {self.title}\n\n{self.body()}"
@@ -156,9 +165,9 @@ class Record:
         parts = []
         for of, rows in groups:
             head, lines = _table(self, rows, columns)
-            texts = {"", BESIDE, self.notes if any(row.note for row in rows) else ""}
+            texts = self.words(rows)
             rule = ["---" if column in texts else "---:" for column in head]
-            told = "\n".join("| " + " | ".join(_cell(cell) for cell in cells) + " |" for cells in [head, rule, *lines])
+            told = "\n".join("| " + " | ".join(map(cell, cells)) + " |" for cells in [head, rule, *lines])
             parts.append((f"**{of[:1].upper()}{of[1:]}**\n\n" if of else "") + f"{told}\n")
         return "\n".join([*parts, *([f"{self.remark}\n"] if self.remark else [])])
 
@@ -238,12 +247,12 @@ def _table(record: Record, rows: Sequence[Row], columns: Sequence[str] | None) -
     head += ([BESIDE] if together else sources) + further + [record.notes] * notes
     lines = []
     for row in rows:
-        cells = [row.what, row.unit, number(row.ours)]
+        cells = [row.what, row.unit, row.figure()]
         cells += [number(row.median)] * medians
         cells += [number(row.p99)] * tails
         cells += [_goal(row)] * goals
         told = [number(row.others.get(source)) for source in sources]
-        cells += [", ".join(f"{source}: {number(value)}" for source, value in row.others.items())] if together else told
+        cells += ["; ".join(f"{source}: {number(value)}" for source, value in row.others.items())] if together else told
         cells += [number(row.also.get(name)) for name in further]
         cells += [row.note] * notes
         lines.append(cells)
@@ -257,5 +266,6 @@ def _goal(row: Row) -> str:
     return told if row.ours is None else f"{told}{UNBROKEN}{'✓' if row.is_met else '✗'}"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """Text as a table of Markdown takes it."""
     return text.replace("|", "\\|").replace("\n", " ")

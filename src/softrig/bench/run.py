@@ -124,9 +124,9 @@ def show_record(console: Console, record: Record) -> None:
     """Print a record's table."""
     head, lines = record.table()
     table = Table(title=record.title, title_justify="left", caption=record.remark or None, caption_justify="left")
-    texts = {0, len(head) - 1} if any(row.note for row in record.rows) else {0}
-    for place, column in enumerate(head):
-        table.add_column(column, justify="left" if place in texts else "right")
+    texts = record.words(record.rows)
+    for column in head:
+        table.add_column(column, justify="left" if column in texts else "right")
     for row, cells in zip(record.rows, lines, strict=True):
         table.add_row(*cells, style=None if row.is_met else "red")
     console.print(table)

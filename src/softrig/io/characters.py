@@ -27,7 +27,9 @@ def unread_ending(path: str | Path, *others: str) -> FileFormatError:
     ending = Path(path).suffix.lower()
     known = ", ".join(sorted([*LOADERS, *others]))
     what = f"ending {ending}" if ending else "no ending"
-    return FileFormatError(path, f"{what if Path(path).exists() else NO_SUCH_FILE}: softrig reads {known}")
+    if not Path(path).exists():
+        return FileFormatError(path, f"{NO_SUCH_FILE} (softrig reads {known})")
+    return FileFormatError(path, f"{what}: softrig reads {known}")
 
 
 def load_character(path: str | Path, *, scale: float = 1.0) -> Character:

@@ -78,7 +78,7 @@ def found(name: str | Path, project: Path | None = None) -> Found:
         builtin = not path.exists() and str(name) in CHARACTERS
         if not builtin and path.is_dir():
             raise InputError(f"{path}: that is a folder; name a model (.softrig) or a character (.glb, .vrm) in it")
-        if (path.is_file() or path.suffix) and not builtin and path.suffix.lower() not in LOADERS:
+        if (path.is_file() or path.suffix) and path.suffix.lower() not in LOADERS:
             raise unread_ending(path, MODEL)
         home = Path(f"{name}.toml") if builtin else path.with_suffix(".toml")
         decided, where = _project(project, None if builtin else home, home)
