@@ -2,8 +2,9 @@
 
     .venv/bin/python docs/pictures/make_parameters.py [name …]
 
-writes docs/pictures/parameters/, each picture with a record of its numbers, and the captions into the pages that show
-them. All of them take many minutes; finished builds and full simulations are kept in the folder named by --cache.
+writes docs/pictures/parameters/, each picture with a record of its numbers, and into the pages that show them the
+captions and when and on which machine they were measured. All of them take many minutes; finished builds and full
+simulations are kept in the folder named by --cache.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from parameter_pictures import basis, material, motion, poses, tutorial
-from parameter_pictures.picture import Picture, write_caption, write_kept_caption, write_picture
+from parameter_pictures.picture import Picture, write_caption, write_kept_caption, write_measured, write_picture
 from parameter_pictures.studio import Studio
 
 DOCS = Path(__file__).parent.parent
@@ -45,6 +46,7 @@ PICTURES: dict[str, Callable[[Studio], Picture]] = {
     "between_poses": basis.between_poses,
     "rehearsal": basis.rehearsal,
     "contact": basis.contact,
+    "contact-slight": basis.contact_slight,
     "derivatives": basis.derivatives,
     "cubature": basis.cubature_count,
     "samples": basis.cubature_samples,
@@ -71,6 +73,7 @@ def main() -> None:
     if chosen.captions:
         for name in chosen.names or PICTURES:
             write_kept_caption(name, OUTPUT, DOCS)
+        write_measured(OUTPUT, DOCS)
         return
     OUTPUT.mkdir(parents=True, exist_ok=True)
     studio = Studio(chosen.cache)
@@ -78,6 +81,7 @@ def main() -> None:
         picture = PICTURES[name](studio)
         path = write_picture(name, picture, OUTPUT)
         shown = "" if write_caption(path.name, picture.told, DOCS) else ", on no page"
+        write_measured(OUTPUT, DOCS)
         print(f"{path.name}: {path.stat().st_size / 1e3:.0f} kB{shown}. {picture.told}", flush=True)
 
 

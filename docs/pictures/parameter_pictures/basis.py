@@ -6,14 +6,15 @@ import numpy as np
 
 import softrig as sr
 from parameter_pictures.look import FROM, GAP, PAPER, WIDTH, WORDS, Panel, chart, lengths, row
-from parameter_pictures.moments import named, off_the_full, side_by_side
+from parameter_pictures.moments import named, off_the_full, off_the_last
 from parameter_pictures.picture import Picture
 from parameter_pictures.studio import BASE, Studio
-from softrig.figures.contact import CROOK, overlap, rest_shapes, shaken
+from softrig.figures.contact import BENDS, CROOK, EVERY, overlap, rest_shapes, shaken
 from softrig.figures.look import arrow
 from softrig.pipeline.cache import StageCache
-from softrig.pipeline.compare import RATE, exact_forces, reduced_trajectory
+from softrig.pipeline.compare import RATE, reduced_trajectory
 from softrig.pipeline.regions import make_regions
+from softrig.poses.contact import self_contacts
 from softrig.project import BasisSettings, CubatureSettings
 from softrig.render import Camera, Mesh, Series, render, strip
 
@@ -24,6 +25,8 @@ PALETTE = np.array([(0.34, 0.55, 0.78), (0.90, 0.62, 0.25), (0.40, 0.68, 0.45), 
 MOVED = 2.0
 """Millimetres at which the scale of a pull ends."""
 UNSEEN = "in the clip 'wave', which no build saw"
+HELD_STILL = "held still"
+OTHER_CLIPS = f"rehearsal = {DEFAULT.rehearsal:g} (default), of other clips"
 
 
 def modes(studio: Studio) -> Picture:
@@ -31,10 +34,11 @@ def modes(studio: Studio) -> Picture:
     values = (5, 15, BASE.basis.modes)
     bakes = {f"modes = {value}": studio.bake(studio.model(basis={"modes": value})) for value in values}
     caption = (
-        "At {time:.2f} s of the clip 'wave' the flesh is {low:.1f}, {middle:.1f} and {high:.1f} mm off plain skinning "
-        "at most: few shapes are too stiff, and leave out small motion."
+        "At {time:.2f} s of the clip 'wave' flesh of {few:g} modes is up to {low:.1f} mm off flesh of {all:g}, and of "
+        "{more:g} up to {high:.1f} mm."
     )
-    return side_by_side(studio, bakes, ("basis.modes",), caption)
+    numbers = {"few": values[0], "more": values[1], "all": values[2]}
+    return off_the_last(studio, bakes, ("basis.modes",), caption, numbers)
 
 
 def modes_error(studio: Studio) -> Picture:
@@ -122,15 +126,16 @@ def handles(studio: Studio) -> Picture:
 def rehearsal(studio: Studio) -> Picture:
     """A clip that is rehearsed, and the same that is not."""
     models = {
-        "rehearsal = 0": exact_forces(studio.built(studio.unseen(), basis={"rehearsal": 0.0})),
-        f"rehearsal = {DEFAULT.rehearsal:g} (default), of other clips": exact_forces(studio.built(studio.unseen())),
-        f"rehearsal = {DEFAULT.rehearsal:g} (default), this clip too": exact_forces(studio.built()),
+        "rehearsal = 0": studio.model(studio.unseen(), basis={"rehearsal": 0.0}),
+        OTHER_CLIPS: studio.model(studio.unseen()),
+        f"rehearsal = {DEFAULT.rehearsal:g} (default), this clip too": studio.model(),
     }
     caption = (
-        "What the shapes alone cost in the clip 'wave', with exact forces: errors of {low:.0f} % of the motion without "
-        "rehearsal, {middle:.0f} after {seconds:g} s of other clips, {high:.0f} if this clip is among those rehearsed."
+        "Errors in the clip 'wave': {low:.1f} % of the motion without rehearsal, {middle:.1f} after {seconds:g} s of "
+        "other clips, {high:.1f} if this clip is among those rehearsed."
     )
-    return off_the_full(studio, models, ("basis.rehearsal",), caption, {"seconds": DEFAULT.rehearsal})
+    seconds = {"seconds": DEFAULT.rehearsal}
+    return off_the_full(studio, models, ("basis.rehearsal",), caption, seconds, dashed=(OTHER_CLIPS,), beside=False)
 
 
 def between_poses(studio: Studio) -> Picture:
@@ -164,10 +169,32 @@ def interpolation(studio: Studio) -> Picture:
 
 
 def contact(studio: Studio) -> Picture:
-    """A bent elbow that is shaken: how much of it is in itself."""
-    given = ({"name": "flexed", "clip": "bend", "time": 0.62},)
-    lines, extra, still = [], [], 0.0
-    every = 6
+    """A far bent elbow that is shaken: how much of it is in itself."""
+    caption = (
+        "An elbow bent far, at a pose given for that, and shaken: skinning alone puts {still:.0f} ml of the arm into "
+        "itself, with {contacts:.0f} vertices that touch; the motion at most {low:.1f} ml more without contact, "
+        "{middle:.1f} sliding and {high:.1f} fixed."
+    )
+    return _shaken_elbow(studio, BENDS["bent far"], caption)
+
+
+def contact_slight(studio: Studio) -> Picture:
+    """The same, bent less."""
+    caption = (
+        "The same elbow bent less, so that fewer vertices touch ({contacts:.0f}): skinning alone puts {still:.0f} ml "
+        "into itself, the motion at most {low:.1f} ml more without contact, {middle:.1f} sliding and {high:.1f} fixed."
+    )
+    return _shaken_elbow(studio, BENDS["bent a little"], caption)
+
+
+def _shaken_elbow(studio: Studio, time: float, caption: str) -> Picture:
+    """The elbow as the clip 'bend' has it at `time`, s, thrown up and down from the shoulder, with each `contact`.
+
+    `caption` may use `still`: ml inside itself without motion, `contacts`, and `low` … `high`: ml more at most without
+    contact, sliding and fixed.
+    """
+    given = ({"name": "flexed", "clip": "bend", "time": time},)
+    lines, extra, still, contacts = [], [], 0.0, 0
     for value in (False, "sliding", "fixed"):
         built = studio.built(
             mesh={"tets": 6500},
@@ -181,19 +208,17 @@ def contact(studio: Studio) -> Picture:
         crook = lengths(mesh.vertices - CROOK) < 0.03
         volume = [
             1e6 * overlap(mesh, x + u, x[crook].mean(axis=0)).volume
-            for x, u in zip(rest[::every], moved[::every], strict=True)
+            for x, u in zip(rest[::EVERY], moved[::EVERY], strict=True)
         ]
         still = 1e6 * overlap(mesh, rest[0], rest[0][crook].mean(axis=0)).volume
+        contacts = len(self_contacts(mesh, built.posing.positions[1], mesh.vertices))
         words = {False: "false", "sliding": '"sliding" (default)', "fixed": '"fixed"'}
-        lines.append(Series(words[value], np.arange(len(volume)) * every / RATE, np.array(volume)))
-        extra.append(max(volume) - still)
-    lines.append(Series("held still", lines[0].x, np.full(len(lines[0].x), still), dashed=True))
-    caption = (
-        "A bent elbow, shaken: skinning alone puts {still:.0f} ml of the arm into itself, the motion at most "
-        "{low:.1f} ml more without contact, {middle:.1f} sliding and {high:.1f} fixed."
-    )
-    image = chart(lines, "time, s", "flesh inside flesh, ml")
-    return Picture(image, ("basis.contact",), caption, named(extra) | {"still": still})
+        lines.append(Series(words[value], np.arange(len(volume)) * EVERY / RATE, np.array(volume)))
+        extra.append(max(0.0, max(volume) - still))
+    lines.append(Series(HELD_STILL, lines[0].x, np.full(len(lines[0].x), still), dashed=True))
+    image = chart(lines, "time, s", "flesh inside flesh, ml", reference=HELD_STILL)
+    numbers = named(extra) | {"still": still, "contacts": float(contacts)}
+    return Picture(image, ("basis.contact",), caption, numbers)
 
 
 def derivatives(studio: Studio) -> Picture:
@@ -206,10 +231,10 @@ def derivatives(studio: Studio) -> Picture:
         for value in values
     }
     caption = (
-        f"Errors {UNSEEN}: {{low:.0f}} % of the motion without derivatives, {{middle:.0f}} with {{middle_value:g}}, "
-        "{high:.0f} with {high_value:g}."
+        f"Errors {UNSEEN}: {{low:.1f}} % of the motion without derivatives, {{middle:.1f}} with {{middle_value:g}}, "
+        "{high:.1f} with {high_value:g}."
     )
-    return off_the_full(studio, models, ("basis.derivatives",), caption, named(values, "_value"))
+    return off_the_full(studio, models, ("basis.derivatives",), caption, named(values, "_value"), beside=False)
 
 
 def cubature_count(studio: Studio) -> Picture:

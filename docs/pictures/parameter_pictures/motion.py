@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import softrig as sr
-from parameter_pictures.look import Panel, lengths, row
+from parameter_pictures.look import Panel, around, lengths, row, scale_of, surfaces, with_bar
 from parameter_pictures.moments import OFF, along_the_clip, named, side_by_side
 from parameter_pictures.picture import Picture
 from parameter_pictures.studio import BASE, Studio
 from softrig.figures.look import arrow
 from softrig.poses.materials import PRESETS
 from softrig.project import SimulationSettings
+from softrig.render import Mesh
 
 DEFAULT = SimulationSettings()
 BLUE = (0.16, 0.38, 0.66)
 OF_CLIP = "At {time:.2f} s of the clip 'wave'"
+UPPER_ARM = 0.25
+"""Metres along the arm: where the upper arm ends."""
 
 
 def damping(studio: Studio) -> Picture:
@@ -45,17 +50,30 @@ def gravity(studio: Studio) -> Picture:
         for name, pose in (("rest", rest), ("raised", raised)):
             simulation.reset()
             soft = simulation.step(pose).copy()
-            off = 1e3 * lengths(soft - simulation.show(pose, np.zeros(model.mode_count)))
-            panels.append(Panel(soft, f'"{value}", {"as sculpted" if name == "rest" else "raised"}', off))
-            numbers[f"{value}_{name}"] = float(off.max())
+            words = f'"{value}", {"as sculpted" if name == "rest" else "raised"}'
+            panel = still_panel(simulation, pose, soft, words)
+            panels.append(replace(panel, words=f"{words}: {panel.told}", told=""))  # no corner is empty
+            numbers[f"{value}_{name}"] = float(panels[-1].values.max())  # type: ignore[union-attr]
     caption = (
-        "Held still, as sculpted and raised: the flesh is off plain skinning by {off_rest:.1f} and {off_raised:.1f} mm "
-        'with "off", by {change_rest:.1f} and {change_raised:.1f} mm with "change", and by {full_rest:.1f} and '
-        '{full_raised:.1f} mm with "full".'
+        "The upper arm held still, as sculpted and raised: the flesh is off plain skinning by {off_rest:.1f} and "
+        '{off_raised:.1f} mm with "off", by {change_rest:.1f} and {change_raised:.1f} mm with "change", and by '
+        '{full_rest:.1f} and {full_raised:.1f} mm with "full".'
     )
-    panels = panels[::2] + panels[1::2]
-    image = row(studio.arm.triangles, panels, OFF, columns=3)
-    return Picture(image, ("simulation.gravity",), caption, numbers)
+    most = scale_of(panels)
+    upper = np.flatnonzero(studio.arm.rest_positions[:, 0] < UPPER_ARM)
+    images = [
+        surfaces(studio.arm.triangles, posed, most, height=0, near=upper) for posed in (panels[::2], panels[1::2])
+    ]
+    return Picture(with_bar(np.concatenate(images), most, OFF), ("simulation.gravity",), caption, numbers)
+
+
+def still_panel(
+    simulation: sr.Simulation, pose: np.ndarray, soft: np.ndarray, words: str, beside: tuple[Mesh, ...] = ()
+) -> Panel:
+    """Flesh at places (n, 3), coloured by how far it is off plain skinning at a pose, whose outline lies over it."""
+    plain = simulation.show(pose, np.zeros(simulation.model.mode_count))
+    off = 1e3 * lengths(soft - plain)
+    return Panel(soft, words, off, beside, plain=plain, told=f"{off.max():.1f} mm")
 
 
 def inertia(studio: Studio) -> Picture:
@@ -74,7 +92,7 @@ def inertia(studio: Studio) -> Picture:
 def rate(studio: Studio) -> Picture:
     """Over time, of flesh that trembles quickly."""
     model = studio.model(material={"preset": "muscle"})
-    values = (30.0, DEFAULT.rate, 1000.0)
+    values = (30.0, 60.0, DEFAULT.rate, 1000.0)
     bakes = {
         f"rate = {value:g}" + (" (default)" if value == DEFAULT.rate else ""): studio.bake(model, rate=value)
         for value in values
@@ -83,11 +101,11 @@ def rate(studio: Studio) -> Picture:
     whole = np.linalg.norm(truth - list(bakes.values())[-1].plain)  # type: ignore[operator]
     errors = [100.0 * float(np.linalg.norm(bake.vertices - truth) / whole) for bake in list(bakes.values())[:-1]]
     caption = (
-        "The whole clip 'wave', of muscle. Off the motion at {high_value:g} steps a second: at {low_value:g} by "
-        "{low_error:.0f} %, at {middle_value:g} by {high_error:.1f} %."
+        "The whole clip 'wave', of muscle. Off the motion at {highest_value:g} steps a second: at {low_value:g} by "
+        "{low_error:.0f} %, at {middle_value:g} by {middle_error:.0f} %, at {high_value:g} by {high_error:.1f} %."
     )
     numbers = named(values, "_value") | named(errors, "_error")
-    return along_the_clip(bakes, ("simulation.rate",), caption, numbers)
+    return along_the_clip(bakes, ("simulation.rate",), caption, numbers, reference=list(bakes)[-1])
 
 
 def method(studio: Studio) -> Picture:
@@ -151,19 +169,19 @@ def wind(studio: Studio) -> Picture:
         simulation.wind = np.array([0.0, value, 0.0])
         for _ in range(300):
             soft = simulation.step(pose)
-        soft = soft.copy()
-        off = 1e3 * lengths(soft - simulation.show(pose, np.zeros(model.mode_count)))
         foot, length = low[1] - 0.03, 0.0012 * value
         arrows = [
             mesh
             for x in np.linspace(low[0] + 0.1, high[0] - 0.1, 5 if value > 0.0 else 0)
             for mesh in arrow(np.array([x, foot - length, 0.0]), np.array([x, foot, 0.0]), 0.005, BLUE)
         ]
-        panels.append(Panel(soft, f"wind = [0, {value:g}, 0]" + " (default)" * (value == 0.0), off, tuple(arrows)))
-        most.append(float(off.max()))
+        words = f"wind = [0, {value:g}, 0]" + " (default)" * (value == 0.0)
+        panels.append(still_panel(simulation, pose, soft.copy(), words, tuple(arrows)))
+        most.append(float(panels[-1].values.max()))  # type: ignore[union-attr]
     caption = (
         "The arm held still in air that blows upwards: off plain skinning by {low:.1f}, {middle:.1f} and {high:.1f} mm "
         "at most, with {low_value:g}, {middle_value:g} and {high_value:g} N/m²."
     )
-    image = row(studio.arm.triangles, panels, OFF)
+    near = around(studio.arm.rest_positions, panels[-1].values)  # type: ignore[arg-type]
+    image = row(studio.arm.triangles, panels, OFF, near=near)
     return Picture(image, ("simulation.wind",), caption, named(most) | named(values, "_value"))

@@ -9,16 +9,22 @@ from __future__ import annotations
 import io
 import json
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from softrig.files import write_bytes
+from softrig.machine import this_machine
 
 COLOURS = 256
 """Of a picture's palette: keeps each file small."""
+SHOWN = re.compile(r"!\[[^\]]*\]\([^)]*parameters/([\w-]+)\.(?:png|svg)\)")
+MEASURED = re.compile(r"^Measured \d{4}-\d\d-\d\d[^\n]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +59,13 @@ def write_picture(name: str, picture: Picture, folder: Path) -> Path:
         content = buffer.getvalue()
     write_bytes(path, content)
     if picture.caption:
-        record = {"settings": list(picture.settings), "caption": picture.caption, "numbers": picture.numbers}
+        record = {
+            "settings": list(picture.settings),
+            "caption": picture.caption,
+            "numbers": picture.numbers,
+            "date": datetime.now(tz=UTC).date().isoformat(),
+            "machine": asdict(this_machine()),
+        }
         write_bytes(folder / f"{name}.json", (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
     return path
 
@@ -92,3 +104,35 @@ def write_caption(file: str, caption: str, pages: Path) -> bool:
         if changed != text:
             write_bytes(page, changed.encode())
     return shown
+
+
+def measured(records: Sequence[Mapping[str, Any]]) -> str:
+    """When and on what the pictures of `records` were made, in a sentence; no number of theirs depends on the load."""
+    dates = sorted({record["date"] for record in records})
+    machines = []
+    for machine in (record["machine"] for record in records):
+        packages = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+        told = f"{machine['processor']}, {machine['cores']} cores; {machine['system']}; {packages}"
+        if told not in machines:
+            machines.append(told)
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    return f"Measured {when} on {' and on '.join(machines)}."
+
+
+def records_of(text: str, folder: Path) -> list[dict[str, Any]]:
+    """The records in `folder` of the pictures that a page's text shows, in its order."""
+    paths = [folder / f"{name}.json" for name in SHOWN.findall(text)]
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
+
+
+def write_measured(folder: Path, pages: Path) -> None:
+    """Say at the end of every page that shows pictures with records when and on what these were made."""
+    for page in sorted(pages.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        records = [record for record in records_of(text, folder) if "date" in record]
+        if not records:
+            continue
+        line = measured(records)
+        changed = MEASURED.sub(lambda _, line=line: line, text) if MEASURED.search(text) else f"{text}\n{line}\n"
+        if changed != text:
+            write_bytes(page, changed.encode())

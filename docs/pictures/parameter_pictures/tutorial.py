@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from parameter_pictures.look import Panel, row
-from parameter_pictures.moments import OFF, offsets
+from parameter_pictures.look import Panel, around, row
+from parameter_pictures.moments import OFF, offsets, soft_panel
 from parameter_pictures.picture import Picture
 from parameter_pictures.studio import Studio
 
@@ -21,5 +21,6 @@ def tutorial(studio: Studio) -> Picture:
     bake = studio.bake(model)
     assert bake.plain is not None
     at = int(np.argmax(offsets(bake).max(axis=1)))
-    panels = [Panel(bake.plain[at], "plain skinning"), Panel(bake.vertices[at], "soft", offsets(bake)[at])]
-    return Picture(row(studio.arm.triangles, panels, OFF, height=330), ())
+    panels = [Panel(bake.plain[at], "plain skinning"), soft_panel(bake, at, "soft")]
+    near = around(bake.plain[at], offsets(bake)[at])
+    return Picture(row(studio.arm.triangles, panels, OFF, height=200, near=near, close=230), ())
