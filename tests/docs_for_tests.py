@@ -41,6 +41,8 @@ FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)(?P<rest>[^\n]*)$")
 MARK = re.compile(r"<!-- (?P<kind>not run|patched)(?:: (?P<why>.+?))? -->")
 NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 PROMPT = "$ "
+NEAR = 0.15
+"""Share of itself by which a number may differ from what a page shows of it: libraries and processors round apart."""
 
 
 @dataclass(frozen=True)
@@ -198,9 +200,35 @@ def shown_output(block: Block, command: str) -> list[str]:
 
 def words_of(lines: list[str]) -> list[str]:
     """The lines without their numbers, spaces and frames, in a sorted list; advice (!) depends on rounding."""
+    return [words for words, _ in _told(lines)]
+
+
+def other_numbers(shown: list[str], printed: list[str]) -> list[str]:
+    """What differs in numbers between outputs of the same words: lines, with both numbers, that a page should renew.
+
+    Times (ms) are left out: they are the machine's. Others may differ by `NEAR` of themselves, or by one in their last
+    digit.
+    """
+    found = []
+    for (words, old), (_, new) in zip(_told(shown), _told(printed), strict=True):
+        for each, other in zip(old, new, strict=True):
+            a, b = (float(text.replace(",", "")) for text in (each, other))
+            digits = min(len(text.partition(".")[2]) for text in (each, other))
+            if abs(a - b) > max(NEAR * max(abs(a), abs(b)), 1.001 * 10.0**-digits):
+                found.append(f"{words}: {each} is {other} now")
+    return found
+
+
+def _told(lines: list[str]) -> list[tuple[str, list[str]]]:
+    """Of each line its words, with # for numbers, and those numbers that are no times; sorted by the words."""
     whole = "\n".join(lines).replace(f"\n{CONTINUED}", " ").splitlines()
-    plain = (re.sub(r"[\s─━│┃┏┓┗┛┡┩└┘┌┐┳┻╇┷┴┬┼╞╡═…]+", " ", NUMBER.sub("#", line)).strip() for line in whole)
-    return sorted(line for line in plain if line and not line.startswith("!") and line != "more modes help")
+    found = []
+    for line in whole:
+        words = re.sub(r"[\s─━│┃┏┓┗┛┡┩└┘┌┐┳┻╇┷┴┬┼╞╡═…]+", " ", NUMBER.sub("#", line)).strip()
+        if words and not words.startswith("!") and words != "more modes help":
+            numbers = [n[0].rstrip(",") for n in NUMBER.finditer(line) if not line[n.end() :].startswith(" ms")]
+            found.append((words, numbers))
+    return sorted(found, key=lambda each: each[0])
 
 
 def wrapped(line: str) -> list[str]:

@@ -16,6 +16,7 @@ from docs_for_tests import (
     WIDTH,
     Block,
     blocks,
+    other_numbers,
     pages,
     prepare_hero,
     run_page,
@@ -64,7 +65,9 @@ def test_page_runs_from_top_to_bottom(page: Path, hero: Path, tmp_path: Path, mo
     shutil.copytree(hero, folder)
     for block, command, printed in run_page(page, folder):
         if block.language == "console":
-            assert words_of(shown_output(block, command)) == words_of(printed.splitlines()), f"{block.name}: {command}"
+            shown, place = shown_output(block, command), f"{block.name}: {command}"
+            assert words_of(shown) == words_of(printed.splitlines()), place
+            assert not other_numbers(shown, printed.splitlines()), place
 
 
 TABLES = [block for block in BLOCKS if block.language == "toml"]
@@ -95,6 +98,18 @@ def test_output_in_wrapped_lines_says_the_same() -> None:
     assert max(map(len, wrapped(line))) <= LONGEST
     assert words_of(wrapped(line)) == words_of([line])
     assert wrapped("") == [""]
+
+
+def test_numbers_that_changed_are_noticed() -> None:
+    shown = ["  step   0.025 ms at best", "  mass   8.9 kg", "  error  0.5 % of 1,546 tets", "  file   at most 0.3 %"]
+    alike = ["  step   0.250 ms at best", "  mass   9.1 kg", "  error  0.6 % of 1,600 tets", "  file   at most 0.2 %"]
+    assert not other_numbers(shown, alike)
+    other = ["  step   0.025 ms at best", "  mass   7.5 kg", "  error  0.9 % of 1,200 tets", "  file   at most 0.3 %"]
+    assert [line.split(": ")[1] for line in other_numbers(shown, other)] == [
+        "0.5 is 0.9 now",
+        "1,546 is 1,200 now",
+        "8.9 is 7.5 now",
+    ]
 
 
 def test_blocks_say_their_language() -> None:
