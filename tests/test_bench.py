@@ -27,11 +27,13 @@ from softrig.bench.run import announcement, chosen_benches, measured
 from softrig.bench.scaling import (
     Axis,
     Made,
+    axes,
     axis_rows,
     measured_axis,
     polynomial_rows,
     scaling_record,
     slope,
+    tets_record,
 )
 from softrig.bench.sketching import drawn, solved
 from softrig.bench.speed import tet_beam
@@ -283,6 +285,14 @@ def test_a_committed_record_and_its_table_agree(path: Path) -> None:
     assert record.sizes
     assert record.load is not None
     assert len({row.what for row in record.rows}) == len(record.rows)
+
+
+def test_committed_remarks_about_growth_are_those_of_the_command() -> None:
+    studied = axes((), (), (), ())
+    settings = [f"{axis.name}: {axis.setting}" for axis in studied]
+    of_tets = tets_record([], {}, studied[0].setting)
+    for written in (scaling_record([], {}, settings), of_tets):
+        assert read_record(RECORDS / f"{written.name}.json").remark == written.remark
 
 
 @pytest.mark.parametrize("page", documentation(), ids=lambda page: str(page.relative_to(ROOT)))
