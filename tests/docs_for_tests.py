@@ -41,8 +41,9 @@ FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)(?P<rest>[^\n]*)$")
 MARK = re.compile(r"<!-- (?P<kind>not run|patched)(?:: (?P<why>.+?))? -->")
 NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 PROMPT = "$ "
-NEAR = 0.15
-"""Share of itself by which a number may differ from what a page shows of it: libraries and processors round apart."""
+NEAR = 0.4
+"""Share of itself by which a number may differ from what a page shows of it: libraries and processors round apart, and
+choices among nearly equal tets and shapes with them."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ def words_of(lines: list[str]) -> list[str]:
 def other_numbers(shown: list[str], printed: list[str]) -> list[str]:
     """What differs in numbers between outputs of the same words: lines, with both numbers, that a page should renew.
 
-    Times (ms) are left out: they are the machine's. Others may differ by `NEAR` of themselves, or by one in their last
+    Times (ms, s) are left out: they are the machine's. Others may differ by `NEAR` of themselves, or by one in their last
     digit.
     """
     found = []
@@ -226,7 +227,7 @@ def _told(lines: list[str]) -> list[tuple[str, list[str]]]:
     for line in whole:
         words = re.sub(r"[\s─━│┃┏┓┗┛┡┩└┘┌┐┳┻╇┷┴┬┼╞╡═…]+", " ", NUMBER.sub("#", line)).strip()
         if words and not words.startswith("!") and words != "more modes help":
-            numbers = [n[0].rstrip(",") for n in NUMBER.finditer(line) if not line[n.end() :].startswith(" ms")]
+            numbers = [n[0].rstrip(",") for n in NUMBER.finditer(line) if not re.match(r" m?s\b", line[n.end() :])]
             found.append((words, numbers))
     return sorted(found, key=lambda each: each[0])
 
