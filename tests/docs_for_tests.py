@@ -207,8 +207,8 @@ def words_of(lines: list[str]) -> list[str]:
 def other_numbers(shown: list[str], printed: list[str]) -> list[str]:
     """What differs in numbers between outputs of the same words: lines, with both numbers, that a page should renew.
 
-    Times (ms, s) are left out: they are the machine's. Others may differ by `NEAR` of themselves, or by one in their last
-    digit.
+    Times (ms, s) are left out: they are the machine's. Others may differ by `NEAR` of themselves, or by one in their
+    last digit.
     """
     found = []
     for (words, old), (_, new) in zip(_told(shown), _told(printed), strict=True):
