@@ -16,7 +16,7 @@ from softrig.characters.assembly import skeleton_of
 from softrig.console import Update
 from softrig.figures.chart import OTHER, OURS, Line, line_chart
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import GREEN, ball, framing, key, shot
+from softrig.figures.look import GREEN, ball, framing, key, scale_end, shot
 from softrig.figures.look import wrong as wrong_colour
 from softrig.figures.sheet import Panel, sheet
 from softrig.pipeline.baking import model_simulation
@@ -171,7 +171,7 @@ def _sheet(
     size = (290, 280)
     moments = [int(t * FPS) for t in (0.2, 0.5, 0.85, 1.75)]
     camera = framing([moved[i] for i in moments] + [handle], (0.05, 0.2, 1.0), size, margin=1.02)
-    most = float(built.fabric.young.max())
+    most = scale_end(float(built.fabric.young.max()))
     panels = []
     for i in moments:
         field = built.model.positive_weights(poses[i]) @ built.fabric.young
