@@ -66,7 +66,9 @@ def test_a_case_with_a_goal_states_the_other_goals():
     assert (converged.what, converged.ours, converged.goal) == ("a: ours, against a converged step", 11.5, 12.0)
     assert (frequency.what, frequency.ours, frequency.goal) == ("a: ours, frequency", 0.4, 1.0)
     assert fidelity._other_goals(replace(case, goal=fidelity.LIMB), ours)[0].goal == 18.0
-    assert fidelity._other_goals(case, replace(ours, also={})) == []
+    (unknown,) = fidelity._other_goals(case, replace(ours, also={}))
+    assert (unknown.what, unknown.ours, unknown.goal) == ("a: ours, frequency", None, 1.0), "not found is not met"
+    assert unknown.note == "no frequency to be found"
     assert fidelity._other_goals(replace(case, goal=None), ours) == []
 
 
