@@ -208,6 +208,11 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
     assert abs(by_name["ours"].also["frequency, % off"]) < 20.0
     few, _ = fidelity.case_rows(replace(case, variants=False, rivals=False), tmp_path, converged=False)
     assert few == rows[:5]
+    rivals, _ = fidelity.case_rows(replace(case, variants=False), tmp_path, converged=False)
+    told = [row.what.split(": ")[1] for row in rivals[5:]]
+    assert told[-1] == "a coarse full mesh of equal cost"
+    assert told == [row.what.split(": ")[1] for row in rows[-len(told) :]]
+    assert not any(name.startswith("ours") for name in told), "no variant of ours among the other methods"
     assert abs(by_name["ours"].ours - by_name["ours, forces of every tet"].ours) < 1.0, "few tets are enough"
 
 

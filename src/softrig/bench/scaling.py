@@ -23,13 +23,13 @@ from softrig.machine import Timing, this_machine, timed
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.reduced_simulation import ReducedSimulation
 from softrig.pipeline.build import build_parts
+from softrig.pipeline.reduction import LEANING
 from softrig.pipeline.timing import step_times
 from softrig.project import Project
 
 PSSD, STVK = "PSSD", "StVK05"
 BUILD, FULL, SURFACE = "build, s", "full step, ms", "surface, ms"
-LEANS = "leans on its tets: twice as many, solved twice a step"
-"""`pipeline.reduction`, `enough_iterations`."""
+LEANS = f"leans on its tets: {LEANING:g} times as many, each step solved more than once"
 REHEARSAL = 0.25
 """Seconds of the clips that the full body lives through: what that costs is a factor, not an order."""
 

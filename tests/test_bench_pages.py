@@ -1,0 +1,313 @@
+"""Records of `softrig bench`, the pages that show them, and those that are committed."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from softrig.bench import BENCHES, fill_pages, listing, run_benches
+from softrig.bench.catalogue import Bench
+from softrig.bench.fidelity import CASES, OTHERS
+from softrig.bench.pages import MARKED, filled, marked_records, read_records
+from softrig.bench.record import UNBROKEN, Record, Row, read_record, timing_row
+from softrig.bench.run import announcement, chosen_benches, measured
+from softrig.bench.scaling import (
+    axes,
+    scaling_record,
+    tets_record,
+)
+from softrig.characters import CHARACTERS, built_in
+from softrig.cli import app
+from softrig.errors import InputError
+from softrig.machine import Timing, this_machine
+
+ROOT = Path(__file__).parent.parent
+RECORDS = ROOT / "docs" / "records"
+MEASURED = "docs/measurements-posespace.md"
+RIVALS = (
+    "one PCA basis in bind space, exact forces",
+    "one PCA basis in the world, exact forces",
+    "basis of the neutral pose, exact forces",
+    "the paper's recipe",
+    "the paper's recipe, exact forces",
+    "a coarse full mesh of equal cost",
+)
+
+
+def example(name: str = "example") -> Record:
+    rows = [
+        timing_row("step", "ms", Timing(1e-4, 2e-4, 3e-4, 100), goal=0.25, others={"PSSD": 1.33}, also={"tets": 12.0}),
+        Row("peer", "ms", None, note="could not be installed: a | b"),
+        Row("speed-up", "×", 190.0),
+    ]
+    sizes = {"bar": {"tets": 200, "modes": 8}}
+    return Record(name, "An example", this_machine(), rows, "A remark.", sizes, date="2026-01-02", load=(0.25, 1.5))
+
+
+# Records
+
+
+def test_a_record_comes_back_from_its_file(tmp_path: Path) -> None:
+    record = replace(example(), seconds=3.5)
+    record.write(tmp_path)
+    assert read_record(tmp_path / "example.json") == record
+    assert (tmp_path / "example.md").read_text(encoding="utf-8") == record.markdown()
+
+
+def test_a_record_says_what_on_what_when_and_how_busy() -> None:
+    content = json.loads(example().json())
+    row = content["rows"][0]
+    assert (row["ours"], row["median"], row["p99"]) == pytest.approx((0.1, 0.2, 0.3))
+    assert content["sizes"] == {"bar": {"tets": 200, "modes": 8}}
+    assert content["machine"]["versions"]["softrig"]
+    assert content["load"] == [0.25, 1.5]
+    assert content["date"] == "2026-01-02"
+
+
+def test_the_table_has_published_figures_beside_ours_and_keeps_its_columns() -> None:
+    text = example().markdown()
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert lines[0] == "|  | unit | softrig | median | 99 % | goal | PSSD | tets | remark |"
+    assert lines[1] == "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
+    assert lines[2] == f"| step | ms | 0.1 | 0.2 | 0.3 | ≤{UNBROKEN}0.25{UNBROKEN}✓ | 1.33 | 12 |  |"
+    assert lines[3].endswith("| could not be installed: a \\| b |")
+    assert "Sizes: bar: 200 tets, 8 modes." in text
+    assert text.rstrip().endswith("Load 0.25 at the start, 1.50 at the end.")
+
+
+@pytest.mark.parametrize("where", ["median", "p99"])
+def test_no_figure_is_not_a_number(where: str) -> None:
+    with pytest.raises(ValueError, match="not a number"):
+        Row("a", "s", 1.0, **{where: float("nan")})
+    with pytest.raises(ValueError, match="not a number"):
+        Row("a", "s", None, also={"x": float("nan")})
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"rows": []}', '{"name": "a", "rows": [{}], "machine": {}}'])
+def test_what_is_no_record_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "bad.json").write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=r"bad\.json is no record"):
+        read_record(tmp_path / "bad.json")
+
+
+def test_a_run_stamps_date_load_and_duration() -> None:
+    bare = replace(example(), date="", load=None)
+    record = measured(Bench(lambda update: bare, "nothing", 0.1), "example")
+    assert record.seconds is not None
+    assert record.load is not None
+    assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", record.date)
+    assert record.rows == bare.rows
+
+
+def test_long_runs_take_the_longer_form() -> None:
+    short, long = example("short"), example("long")
+    bench = Bench(lambda update: short, "two forms", 0.1, longer=lambda update: long, longer_minutes=30.0)
+    assert measured(bench, "forms").name == "short"
+    assert measured(bench, "forms", long=True).name == "long"
+    assert bench.expected(long=True) == 30.0
+
+
+def test_benchmarks_say_what_they_are_and_how_long_they_take() -> None:
+    lines = listing()
+    assert len(lines) == len(BENCHES)
+    assert all(re.search(r"\((\d+ s|\d+ min)", line) for line in lines)
+    usual, all_of_them = chosen_benches([]), chosen_benches([], long=True)
+    long = {"fidelity", "fidelity-others", "fidelity-sweep", "pssd-table-1", "pssd-table-3", "scaling-tets"}
+    assert long == set(all_of_them) - set(usual)
+    assert list(all_of_them) == list(BENCHES)
+    assert sum(bench.expected() for bench in usual.values()) < 20.0
+    assert "about" in announcement(usual)
+    wanted = ("pssd-table-2", "stvk05-fig-5", "stvk05-fig-8", "stvk05-fig-10", "stvk05-fig-11")
+    assert {*wanted, "peers", "scaling", "crowd"} <= set(usual)
+
+
+def test_the_command_lists_and_fills(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["bench", "--list"])
+    assert result.exit_code == 0
+    assert "pssd-table-2" in result.stdout
+    example().write(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("<!-- record: example -->\n<!-- end record -->\n", encoding="utf-8")
+    result = CliRunner().invoke(app, ["bench", "--fill", str(page), "-o", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "| step | ms |" in page.read_text(encoding="utf-8")
+
+
+def test_running_writes_records_and_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BENCHES, "example", Bench(lambda update: example(), "nothing", 0.1))
+    [record] = run_benches(["example"], tmp_path, tmp_path / "page.md")
+    assert read_record(tmp_path / "example.json") == record
+    assert record.title in (tmp_path / "page.md").read_text(encoding="utf-8")
+
+
+# Pages
+
+
+def test_a_page_is_filled_once_and_stays() -> None:
+    records = {"example": example()}
+    page = "# A\n\n<!-- record: example -->\nold\n<!-- end record -->\n\nb\n"
+    once = filled(page, records)
+    assert once.startswith("# A\n\n<!-- record: example -->\n|  | unit |")
+    assert once.endswith("at the end.</p>\n</details>\n<!-- end record -->\n\nb\n")
+    assert "old" not in once
+    assert filled(once, records) == once
+    assert marked_records(once) == ["example"]
+
+
+def test_one_figure_stands_in_a_sentence() -> None:
+    page = "A step: <!-- record: example: step -->?<!-- end record -->"
+    page += ", <!-- record: example: speed-up --><!-- end record -->."
+    assert re.sub(r"<!--.*?-->", "", filled(page, {"example": example()})) == "A step: 0.1 ms, 190×."
+
+
+def test_rows_of_several_things_have_a_table_each() -> None:
+    rows = [Row(f"{of}: {what}", "%", 5.0) for of in ("an arm", "a leg") for what in ("ours", "theirs", "both")]
+    record = replace(example(), rows=rows)
+    told = record.folded()
+    assert told.index("**An arm**") < told.index("| theirs | % | 5 |") < told.index("**A leg**")
+    assert "| an arm: theirs |" in record.body()
+    assert record.row("a leg: both").ours == 5.0
+    for apart in (rows[:1] + rows[3:4], [*rows, Row("a foot", "%", 1.0)]):
+        assert replace(record, rows=apart).groups() == [("", apart)], "few rows each, or one that is of nothing"
+
+
+def test_a_page_may_choose_among_further_figures() -> None:
+    rows = [Row("step", "ms", 1.0, also={"bytes": 4.0, "cells": 5.0, "µs, all": 6.0})]
+    records = {"example": replace(example(), rows=rows)}
+    page = filled("<!-- record: example | cells | µs, all --><!-- end record -->", records)
+    assert "|  | unit | softrig | cells | µs, all |" in page
+    assert filled(page, records) == page
+    assert "bytes" in records["example"].body()
+    for wrong, why in (("example | cell", "no column cell"), ("example: step | cells", "one row of it without")):
+        with pytest.raises(InputError, match=why):
+            filled(f"<!-- record: {wrong} --><!-- end record -->", records)
+    with pytest.raises(InputError, match="shows one record"):
+        filled("<!-- record: example other --><!-- end record -->", records | {"other": records["example"]})
+
+
+def test_many_sources_share_a_column() -> None:
+    rows = [Row("step", "ms", 1.0, others={name: 2.0}) for name in ("one", "two", "three")]
+    assert replace(example(), rows=rows[:2]).table()[0] == ["", "unit", "softrig", "one", "two"]
+    head, lines = replace(example(), rows=rows).table()
+    assert head == ["", "unit", "softrig", "beside it"]
+    assert [line[-1] for line in lines] == ["one: 2", "two: 2", "three: 2"]
+    both = Row("step", "ms", 1.0, others={"PSSD, 8 threads": 2.0, "PSSD, one core": 3.0})
+    assert replace(example(), rows=[*rows, both]).table()[1][-1][-1] == "PSSD, 8 threads: 2; PSSD, one core: 3"
+
+
+def test_goals_that_are_missed_are_listed() -> None:
+    rows = [Row("near", "%", 3.0, goal=4.0), Row("far", "%", 5.0, goal=4.0), Row("free", "%", 9.0)]
+    bad, good = replace(example(), rows=rows), replace(example(), name="good", rows=rows[:1])
+    page = "<!-- missed: example good --><!-- end record -->"
+    text = filled(page, {"example": bad, "good": good})
+    assert "2 of 3 goals are met; these are not:" in text
+    assert "| far | 5 % | ≤ 4 % |" in text
+    assert "near" not in text
+    assert marked_records(text) == ["example", "good"]
+    lost = replace(bad, rows=[*rows, Row("lost", "%", None, goal=4.0, note="did not come | through")])
+    text = filled(page, {"example": lost, "good": good})
+    assert "2 of 4 goals are met; these are not:" in text, "what could not be measured is not met"
+    assert "| lost | did not come \\| through | ≤ 4 % |" in text
+    assert replace(bad, rows=[Row("close", "%", 4.0004, goal=4.0)]).rows[0].told() == "4.0004 %"
+    assert Row("on it", "%", 4.0, goal=4.0).is_met
+    assert "1 of 1 goals are met." in filled("<!-- missed: good --><!-- end record -->", {"good": good})
+    assert [cells[3] for cells in bad.table()[1]] == [f"≤{UNBROKEN}4{UNBROKEN}✓", f"≤{UNBROKEN}4{UNBROKEN}✗", ""]
+
+
+def test_a_page_says_when_and_on_what() -> None:
+    record = example()
+    text = filled("<!-- measured: example --><!-- end record -->", {"example": record})
+    assert f"{record.date} on {record.machine.processor}, {record.machine.cores} cores" in text
+
+
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [
+        ("<!-- record: nothing --><!-- end record -->", "no record called 'nothing'"),
+        ("<!-- record: example: jump --><!-- end record -->", "no row 'jump'"),
+        ("<!-- record: example -->", "without its end"),
+        ("<!-- end record -->", "without its beginning"),
+    ],
+)
+def test_a_page_that_cannot_be_filled_says_why(page: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        filled(page, {"example": example()})
+
+
+def test_folders_of_pages_are_filled(tmp_path: Path) -> None:
+    example().write(tmp_path / "records")
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / "docs" / "a.md"
+    page.write_text("<!-- record: example: step --><!-- end record -->", encoding="utf-8")
+    assert fill_pages([tmp_path / "docs"], tmp_path / "records") == [page]
+    assert fill_pages([tmp_path / "docs"], tmp_path / "records") == []
+    table = tmp_path / "records" / "example.md"
+    table.write_text("of an older form", encoding="utf-8")
+    assert fill_pages([tmp_path / "docs"], tmp_path / "records") == [table]
+    assert table.read_text(encoding="utf-8") == read_record(table.with_suffix(".json")).markdown()
+    with pytest.raises(InputError, match="no page or folder"):
+        fill_pages([tmp_path / "nowhere"], tmp_path / "records")
+
+
+# What is committed
+
+
+def committed() -> list[Path]:
+    return sorted(RECORDS.glob("*.json"))
+
+
+def documentation() -> list[Path]:
+    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def test_there_are_committed_records() -> None:
+    assert committed()
+
+
+@pytest.mark.parametrize("path", committed(), ids=lambda path: path.stem)
+def test_a_committed_record_and_its_table_agree(path: Path) -> None:
+    record = read_record(path)
+    assert record.name == path.stem
+    assert record.name in BENCHES
+    assert path.with_suffix(".md").read_text(encoding="utf-8") == record.markdown()
+    assert record.json() == path.read_text(encoding="utf-8")
+    assert record.sizes
+    assert record.load is not None
+    assert len({row.what for row in record.rows}) == len(record.rows)
+
+
+def test_ours_errs_less_than_every_other_method_in_every_clip_as_the_pages_say() -> None:
+    told = "In every clip of every built-in character"
+    assert all(told in (ROOT / page).read_text(encoding="utf-8") for page in ("README.md", MEASURED))
+    compared = set()
+    for name in ("fidelity", "fidelity-others"):
+        errors = {row.what: row.ours for row in read_record(RECORDS / f"{name}.json").rows}
+        for case in (case for case in (*CASES, *OTHERS) if case.rivals and f"{case.what}: ours" in errors):
+            others = [errors[f"{case.what}: {rival}"] for rival in RIVALS]
+            assert errors[f"{case.what}: ours"] < min(others), case.what
+            compared.add((case.name, case.clip))
+    assert compared == {(name, clip.name) for name in CHARACTERS for clip in built_in(name).clips}
+
+
+def test_committed_remarks_about_growth_are_those_of_the_command() -> None:
+    studied = axes((), (), (), ())
+    settings = [f"{axis.name}: {axis.setting}" for axis in studied]
+    of_tets = tets_record([], {}, studied[0].setting)
+    for written in (scaling_record([], {}, settings), of_tets):
+        assert read_record(RECORDS / f"{written.name}.json").remark == written.remark
+
+
+@pytest.mark.parametrize("page", documentation(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_tables_in_the_pages_are_those_of_the_records(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert filled(text, read_records(RECORDS), str(page)) == text, "run: softrig bench --fill README.md docs"
+
+
+def test_markers_do_not_swallow_one_another() -> None:
+    text = "<!-- record: a -->1<!-- end record --> 2 <!-- record: b: c -->3<!-- end record -->"
+    assert [(m["name"], m["row"], m["text"]) for m in MARKED.finditer(text)] == [("a", None, "1"), ("b", "c", "3")]
