@@ -170,7 +170,7 @@ def dominant_frequency(signal: np.ndarray, rate: float) -> float:
         return float("nan")
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(count) / count)
     lines = np.abs(np.fft.rfft(window * (signal - window @ signal / window.sum()), FINER * count))
-    slowest = 2 * FINER  # fewer than two periods are a drift, which may be larger than any swing
+    slowest = 3 * FINER // 2  # less than one and a half periods is a drift, which may be larger than any swing
     here = lines[slowest:-1]
     peaks = slowest + np.flatnonzero((here >= lines[slowest - 1 : -2]) & (here > lines[slowest + 1 :]))
     if not len(peaks):
