@@ -216,6 +216,55 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
     assert abs(by_name["ours"].ours - by_name["ours, forces of every tet"].ours) < 1.0, "few tets are enough"
 
 
+@pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
+def test_what_is_swept_stands_beside_other_methods_of_its_size(tmp_path: Path, monkeypatch) -> None:
+    small = Project().changed(
+        mesh={"tets": 400}, basis={"modes": 45, "regions": 2, "contact": False, "rehearsal": 0.0}, poses={"count": 2}
+    )
+    case = fidelity.Case("arm", "bend", 15.0, small)
+    projects = dict(fidelity.swept_projects(case))
+    assert list(projects) == [
+        "r = 10",
+        "r = 25",
+        "r = 50",
+        "r = 100",
+        "r = 200",
+        "1 pose",
+        "2 poses",
+        "4 poses",
+        "8 poses",
+    ]
+    assert projects["r = 25"].basis.modes == 25
+    assert projects["8 poses"].poses.count == 8
+    assert projects["8 poses"].basis.modes == 45
+    usual = case.project.changed(basis={"modes": 100})
+    assert "2 poses" not in dict(fidelity.swept_projects(replace(case, project=usual))), "r = 100 has as many"
+
+    rows, sizes = fidelity._swept((case, "r = 10", projects["r = 10"], tmp_path))
+    name = "arm, r = 10, without 'bend'"
+    assert list(sizes) == [name]
+    assert sizes[name]["modes"] == 10
+    told = [row.what.removeprefix(f"{name}: ") for row in rows]
+    assert told[:2] == ["ours", ALONE]
+    assert told[2:] == [
+        "one PCA basis in bind space, exact forces",
+        "one PCA basis in the world, exact forces",
+        "basis of the neutral pose, exact forces",
+        "the paper's recipe",
+        "the paper's recipe, exact forces",
+    ]
+    assert rows[0].also["step, ms"] > 0.0
+    assert rows[0].ours < min(row.ours for row in rows[2:])
+
+    def diverges(*_, **__):
+        raise SolverError("the step at 0.5 s diverged")
+
+    monkeypatch.setattr(fidelity, "Truth", diverges)
+    ((lost,), none) = fidelity._swept((case, "r = 10", projects["r = 10"], tmp_path))
+    assert (lost.what, lost.ours, none) == (f"{name}: ours", None, {})
+    assert "0.5 s diverged" in lost.note
+
+
 def test_a_case_whose_full_simulation_fails_costs_its_own_rows_only(tmp_path, monkeypatch):
     def fails(case, cache, **_):
         if case.clip == "walk":

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from softrig.bench import BENCHES, fill_pages, listing, run_benches
 from softrig.bench.catalogue import Bench
+from softrig.bench.charts import charts
 from softrig.bench.fidelity import CASES, OTHERS
 from softrig.bench.pages import MARKED, filled, marked_records, read_records
 from softrig.bench.record import UNBROKEN, Record, Row, read_record, timing_row
-from softrig.bench.run import announcement, chosen_benches, measured
-from softrig.bench.scaling import (
-    axes,
-    scaling_record,
-    tets_record,
-)
+from softrig.bench.run import announcement, chosen_benches, measured, show_record
+from softrig.bench.scaling import FULL, SURFACE, axes, scaling_record, tets_record
 from softrig.characters import CHARACTERS, built_in
 from softrig.cli import app
 from softrig.errors import InputError
@@ -219,6 +220,99 @@ def test_goals_that_are_missed_are_listed() -> None:
     assert [cells[3] for cells in bad.table()[1]] == [f"≤{UNBROKEN}4{UNBROKEN}✓", f"≤{UNBROKEN}4{UNBROKEN}✗", ""]
 
 
+def test_more_may_be_better() -> None:
+    rows = [Row("fast", "1/s", 9.0, goal=8.0, at_least=True), Row("slow", "1/s", 7.0, goal=8.0, at_least=True)]
+    record = replace(example(), rows=rows)
+    assert [row.is_met for row in rows] == [True, False]
+    assert Row("on it", "1/s", 8.0, goal=8.0, at_least=True).is_met
+    assert [cells[3] for cells in record.table()[1]] == [f"≥{UNBROKEN}8{UNBROKEN}✓", f"≥{UNBROKEN}8{UNBROKEN}✗"]
+    text = filled("<!-- missed: example --><!-- end record -->", {"example": record})
+    assert "1 of 2 goals are met; these are not:" in text
+    assert "| slow | 7 1/s | ≥ 8 1/s |" in text
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, "1 pose"), (2, "2 poses"), (1200, "1,200 poses")])
+def test_sizes_are_counted(count: int, told: str) -> None:
+    record = replace(example(), sizes={"bar": {"poses": count, "degrees of freedom": 1}})
+    assert f"Sizes: bar: {told}, 1 degrees of freedom." in record.markdown()
+
+
+@pytest.mark.parametrize(("width", "whole"), [(60, False), (100, True)])
+def test_a_narrow_terminal_shows_the_figures_that_matter_whole(width: int, whole: bool) -> None:
+    console = Console(width=width, record=True, file=StringIO())
+    also = {"a further figure, %": 12.5, "another one, %": 34.5}
+    rows = [Row("step, all of it", "ms", 1.25, goal=2.0, also=also), Row("peer", "ms", None, note="")]
+    show_record(console, replace(example(), rows=rows))
+    told = console.export_text()
+    assert "…" not in told
+    assert all(("12.5" in told, "34.5" in told)) == whole
+    assert ("Further figures of each row: example.md." in " ".join(told.split())) == (not whole)
+    for word in ("step, all of it", "1.25", "≤", "A remark."):
+        assert word in told, word
+
+
+# Charts
+
+
+def swept() -> Record:
+    """Two methods of two characters, the worse in the second half of the rows; one that did not come through."""
+    rows = [
+        Row(f"{name}, r = {modes}, without 'walk': {method}", "%", factor * error, also={"step, ms": 1.0})
+        for name, factor in (("arm", 1.0), ("bear", 2.0))
+        for modes, error in ((10, 40.0), (100, 8.0), (25, 20.0))
+        for method in ("ours", "other")
+    ]
+    rows += [Row("arm, 2 poses, without 'walk': ours", "%", 7.0), Row("arm, r = 200, without 'walk': ours", "%", None)]
+    return replace(example("fidelity-sweep"), rows=rows)
+
+
+def drawn_points(svg: str) -> list[list[tuple[float, float]]]:
+    lines = re.findall(r'<polyline points="([^"]+)"', svg)
+    return [[(float(x), float(y)) for x, y in (pair.split(",") for pair in line.split())] for line in lines]
+
+
+def test_a_sweep_is_drawn_a_chart_a_character() -> None:
+    found = charts(swept())
+    assert list(found) == ["fidelity-sweep-arm.svg", "fidelity-sweep-bear.svg"]
+    for svg, name in zip(found.values(), ("Arm", "Bear"), strict=True):
+        assert f"{name} without 'walk'" in html.unescape(svg)
+        assert all(word in svg for word in ("ours", "other", "modes", "off the full simulation, %"))
+        lines = drawn_points(svg)
+        assert len(lines) == 2
+        for line in lines:
+            assert len(line) == 3, "neither poses nor what was not measured"
+            across, down = np.array(line).T
+            assert (np.diff(across) > 0.0).all(), "from few modes to many"
+            assert (np.diff(down) > 0.0).all(), "pixels grow downwards, errors fall"
+
+
+def test_growth_is_drawn_beside_the_full_step() -> None:
+    rows = [
+        timing_row(f"{n:,} tets: step", "ms", Timing(1e-4, 1e-4, 1e-4, 9), also={SURFACE: 0.2, FULL: n / 1e3})
+        for n in (2000, 4000)
+    ]
+    record = replace(example("scaling-tets"), rows=[*rows, Row("step against tets", "exponent", 0.0)])
+    ((name, svg),) = charts(record).items()
+    assert name == "scaling-tets.svg"
+    step, surface, full = drawn_points(svg)
+    assert step[0][1] == step[1][1]
+    assert surface[0][1] < step[0][1], "longer is higher up"
+    assert full[1][1] < full[0][1] < surface[0][1]
+    assert charts(example()) == {}
+
+
+def test_charts_are_written_beside_their_records(tmp_path: Path) -> None:
+    swept().write(tmp_path)
+    changed = fill_pages([], tmp_path)
+    assert [path.name for path in changed] == ["fidelity-sweep-arm.svg", "fidelity-sweep-bear.svg"]
+    assert fill_pages([], tmp_path) == []
+    changed[0].write_text("an older one", encoding="utf-8")
+    assert fill_pages([], tmp_path) == changed[:1]
+
+
+# Pages
+
+
 def test_a_page_says_when_and_on_what() -> None:
     record = example()
     text = filled("<!-- measured: example --><!-- end record -->", {"example": record})
@@ -276,6 +370,8 @@ def test_a_committed_record_and_its_table_agree(path: Path) -> None:
     assert record.name in BENCHES
     assert path.with_suffix(".md").read_text(encoding="utf-8") == record.markdown()
     assert record.json() == path.read_text(encoding="utf-8")
+    for name, svg in charts(record).items():
+        assert (RECORDS / name).read_text(encoding="utf-8") == f"{svg}\n"
     assert record.sizes
     assert record.load is not None
     assert len({row.what for row in record.rows}) == len(record.rows)

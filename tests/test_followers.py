@@ -23,6 +23,7 @@ from softrig.models.followers import Followers, in_steps
 from softrig.models.level_of_detail import mean_bone_inertia
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stepper import Stepper
+from softrig.pipeline import remainder
 from softrig.pipeline.build import Built, build_parts
 from softrig.pipeline.cache import StageCache
 from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, reduced_trajectory, unfollowed
@@ -35,7 +36,7 @@ from softrig.pipeline.followers import (
     loads_seen,
     principal_shapes,
 )
-from softrig.pipeline.remainder import TOLERANCE, measured_remainder
+from softrig.pipeline.remainder import LEVELS, SHARES, TOLERANCE, measured_remainder
 from softrig.pipeline.shapes import posed_body
 from softrig.pipeline.yielding import LIVED, OWN, YieldingStiffness, expected_parts
 from softrig.simulation.contact import ContactPoints
@@ -321,8 +322,9 @@ def test_what_does_not_change_with_the_pose_is_learned_too(built: Built) -> None
 def test_bodies_at_rest_are_seen_from_their_vertices(built: Built, cache) -> None:
     """Turned back into the world, each is in balance with a mixture of the loads that the rig can cause."""
     model = built.model
+    elsewhere = 0.5 * (model.poses.parameters[:1] + model.poses.parameters[1:])
     found = measured_remainder(
-        model, built.flesh, built.posing, built.fabric, built.shapes.loads, StageCache(cache), seed=0
+        model, built.flesh, built.posing, built.fabric, built.shapes.loads, elsewhere, StageCache(cache), seed=0
     )
     assert 0.0 < found.share <= 1.0
     assert found.told
@@ -341,6 +343,49 @@ def test_bodies_at_rest_are_seen_from_their_vertices(built: Built, cache) -> Non
             force = body.force(u)
             left = force - loads @ np.linalg.lstsq(loads, force, rcond=None)[0]
             assert np.linalg.norm(left) < 5.0 * TOLERANCE * np.linalg.norm(force)
+
+
+@pytest.mark.parametrize(("own", "asked"), [(0.4, False), (1.0, True)])
+def test_modes_that_do_everything_at_their_poses_are_tried_at_others(
+    built: Built, cache, monkeypatch: pytest.MonkeyPatch, own: float, asked: bool
+) -> None:
+    model, flesh = built.model, built.flesh
+    poses = model.poses.parameters
+    # Two that are none of the model's, before one of which lies a pose that turns tets inside out.
+    elsewhere = 0.5 * np.repeat(poses[:1] + poses[1:2], 3, axis=0)
+    elsewhere[1:] = 0.3 * poses[0] + 0.7 * poses[1]
+    places = {p.tobytes(): model.tet_rest(p) for p in elsewhere}
+    asked_at: list[np.ndarray] = []
+
+    def rest(_: PoseSpaceModel, p: np.ndarray) -> np.ndarray:
+        places.setdefault(p.tobytes(), flesh.mesh.vertices)
+        if len(asked_at) == 0:  # the first that is asked for
+            asked_at.append(p)
+            return places[p.tobytes()] * [1.0, 1.0, -1.0]
+        asked_at.append(p)
+        return places[p.tobytes()]
+
+    def errors(task) -> dict[str, np.ndarray]:
+        at_own = any(np.array_equal(task.body[1], posed) for posed in built.posing.positions)
+        told = np.full((len(LEVELS), task.loads.shape[2], len(SHARES)), 4.0)
+        # Elsewhere the modes are ten times as far off, and nearest with 0.01.
+        told[..., SHARES.index(own)] = 1.0
+        if not at_own:
+            told *= 100.0
+            told[..., SHARES.index(0.01)] = 1.0
+            assert task.loads.shape[1] == 3
+            assert np.isfinite(task.loads).all()
+        return {"errors": told, "rests": np.zeros((3 * int((~flesh.fixed).sum()), 1))}
+
+    monkeypatch.setattr(PoseSpaceModel, "tet_rest", rest)
+    monkeypatch.setattr(remainder, "_errors", errors)
+    monkeypatch.setattr(remainder, "ELSEWHERE", 2)
+    found = measured_remainder(
+        model, flesh, built.posing, built.fabric, built.shapes.loads, elsewhere, StageCache(None), seed=0
+    )
+    assert found.share == (0.01 if asked else own)
+    assert len(found.rests) == len(poses), "those elsewhere are no shapes of the poses"
+    assert len(asked_at) == (3 if asked else 0), "what is inside out is left out, the next is taken"
 
 
 def test_a_hand_on_a_point_and_colliders_know_what_follows() -> None:

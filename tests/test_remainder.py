@@ -8,7 +8,17 @@ import pytest
 from bodies_for_tests import beam
 from softrig.bases.modes import linear_modes
 from softrig.dynamics import static_equilibrium
-from softrig.pipeline.remainder import ALIKE, LEVELS, MOVE, SHARES, TOLERANCE, best_share, modes_at_rest, resting_errors
+from softrig.pipeline.remainder import (
+    ALIKE,
+    LEVELS,
+    MOVE,
+    SHARES,
+    SLIGHT,
+    TOLERANCE,
+    best_share,
+    modes_at_rest,
+    resting_errors,
+)
 from softrig.pipeline.stiffness import STEADY, steady_share
 
 SIZE = 0.3 / MOVE  # loads that would bend a beam of two metres by 0.3
@@ -80,6 +90,12 @@ def test_of_shares_that_are_alike_the_smallest_counts():
     assert best_share(errors) == SHARES[4]
     errors[..., 3] = 0.99 * ALIKE**2
     assert best_share(errors) == SHARES[3]
+    slight = SHARES.index(SLIGHT)
+    assert slight == 2
+    errors[..., :3] = [1.05, 1.03, 1.04]
+    assert best_share(errors) == SHARES[1], "of slight ones the nearest"
+    errors[..., :3] = [1.5, 1.5, 1.04]
+    assert best_share(errors) == SLIGHT
     assert best_share(np.zeros((2, 0, len(SHARES)))) == SHARES[-1]
 
 

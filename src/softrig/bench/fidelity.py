@@ -129,6 +129,8 @@ CASES = (
     Case("gorilla", "beat", LIMB, _COARSE),
     Case("arm", "bend", LIMB, _ARM),
 )
+SWEPT = (CASES[0], CASES[3])
+"""Those that are tried with other numbers of modes and of poses: a clip of the whole body and one of a limb."""
 OTHERS = (
     Case("gorilla", "walk", WHOLE, _SOFT, variants=False, rivals=False),
     Case("gorilla", "jump", WHOLE, _SOFT, variants=False, rivals=False),
@@ -406,42 +408,47 @@ def _other_goals(case: Case, ours: Row) -> list[Row]:
 
 
 def fidelity_sweep(update: Update) -> Record:
-    """The gorilla without its walk, against the number of modes and of poses; the paper's recipe beside it."""
-    case, rows = CASES[0], []
+    """The gorilla without its walk and the arm without its bend, against the number of modes and of poses: ours, and
+    other methods with as many."""
+    rows: list[Row] = []
     sizes: Sizes = {}
-    projects = [(f"r = {modes}", case.project.changed(basis={"modes": modes})) for modes in MODES]
-    projects += [
-        (f"{count} pose" + "s" * (count > 1), case.project.changed(poses={"count": count}))
-        for count in POSES
-        if count != case.project.poses.count
-    ]
     with TemporaryDirectory() as folder:
-        tasks = [(case, label, project, Path(folder)) for label, project in projects]
-        for index, (label, found, size) in enumerate(each(_swept, tasks, worker_count(None))):
+        tasks = [(case, size, project, Path(folder)) for case in SWEPT for size, project in swept_projects(case)]
+        for index, (found, size) in enumerate(each(_swept, tasks, worker_count(None))):
             rows += found
-            sizes[label] = size
-            update(index + 1, len(projects))
+            sizes |= size
+            update(index + 1, len(tasks))
     more = "ours without contact, too; steps were timed while others ran beside them, least of many"
     return _record("fidelity-sweep", "Reduced against full motion: modes and poses", rows, sizes, more)
 
 
-def _swept(task: tuple[Case, str, Project, Path]) -> tuple[str, list[Row], dict[str, int]]:
-    case, label, project, cache = task
-    built = _built(case, project, cache)
+def swept_projects(case: Case) -> list[tuple[str, Project]]:
+    """A case's project with other numbers of modes and of poses, each with what it is called."""
+    modes = [(f"r = {count}", case.project.changed(basis={"modes": count})) for count in MODES]
+    poses = [
+        (f"{count} pose" + "s" * (count > 1), case.project.changed(poses={"count": count}))
+        for count in POSES
+        if count != case.project.poses.count or case.project.basis.modes not in MODES
+    ]
+    return modes + poses
+
+
+def _swept(task: tuple[Case, str, Project, Path]) -> tuple[list[Row], Sizes]:
+    case, size, project, cache = task
+    case = replace(case, project=project, called=case.called or f"{case.name}, {size},")
+    ours = _built(case, project, cache)
     # The corrections of more poses change the moving rest shape, hence the truth.
     try:
-        truth = Truth(case, built, converged=False)
+        truth = Truth(case, ours, converged=False)
     except SolverError as trouble:
-        return label, [Row(f"{case.what}, {label}", "%", None, note=f"not compared: {trouble}")], {}
-    ours = truth.row(f"{case.what}, {label}", built)
+        return [Row(f"{case.what}: ours", "%", None, note=f"not compared: {trouble}")], {}
+    row = truth.row(f"{case.what}: ours", ours)
     with threadpool_limits(1):
-        step = {"step, ms": 1e3 * step_times(built.model, rounds=100)["least"]}
-    rows = [
-        replace(ours, also=ours.also | step),
-        truth.row(f"{case.what}, {label}: exact forces", built, forces=exact_forces),
-        truth.row(f"{case.what}, {label}: the paper's recipe", _built(case, paper_recipe(project), cache)),
-    ]
-    return label, rows, model_sizes(built.model)
+        step = {"step, ms": 1e3 * step_times(ours.model, rounds=100)["least"]}
+    unrehearsed = _built(case, project.changed(basis={"rehearsal": 0.0}), cache)
+    rivals = [rival() for rival in _rivals(case, unrehearsed, truth, cache, untold)]
+    alone = truth.row(f"{case.what}: {ALONE}", ours, forces=exact_forces)
+    return [replace(row, also=row.also | step), alone, *rivals], {case.what: model_sizes(ours.model)}
 
 
 def _compared(rows: Sequence[Callable[[], Row]], stage: AbstractContextManager[Update | None]) -> list[Row]:

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from softrig.bench.charts import write_charts
 from softrig.bench.record import Record, cell, read_record
 from softrig.errors import InputError
 from softrig.files import write_bytes
@@ -82,7 +83,7 @@ def missed_goals(records: Sequence[Record]) -> str:
         lines += ["", "| not met | measured | goal |", "| --- | ---: | ---: |"]
         for row in missed:
             told = row.note if row.ours is None else row.told()
-            lines.append(f"| {cell(row.what)} | {cell(told)} | ≤ {replace(row, ours=row.goal).told()} |")
+            lines.append(f"| {cell(row.what)} | {cell(told)} | {row.bound} {replace(row, ours=row.goal).told()} |")
     return "\n".join(lines) + "\n"
 
 
@@ -93,7 +94,7 @@ def marked_records(text: str) -> list[str]:
 
 def fill_pages(paths: Sequence[Path], folder: Path = RECORDS) -> list[Path]:
     """Fill every page among `paths` (files, or folders of .md files) from the records in `folder`, and write the tables
-    of these anew; those changed."""
+    and charts of these anew; those changed."""
     records = read_records(folder)
     changed = []
     for record in records.values():
@@ -101,6 +102,7 @@ def fill_pages(paths: Sequence[Path], folder: Path = RECORDS) -> list[Path]:
         if not table.exists() or table.read_text(encoding="utf-8") != record.markdown():
             write_bytes(table, record.markdown().encode())
             changed.append(table)
+        changed += write_charts(record, folder)
     for page in _pages(paths):
         text = page.read_text(encoding="utf-8")
         new = filled(text, records, str(page))

@@ -38,7 +38,7 @@ class Row:
     """The least of many, or the one figure there is; None where there is none, and `note` says why."""
     median: float | None = None
     goal: float | None = None
-    """At most this, where we set ourselves a bound."""
+    """At most this, or `at_least`, where we set ourselves a bound."""
     others: dict[str, float] = field(default_factory=dict)
     """Published and peer figures, by source."""
     p99: float | None = None
@@ -46,6 +46,8 @@ class Row:
     also: dict[str, float] = field(default_factory=dict)
     """Further figures of the same thing, by a name that says their unit."""
     note: str = ""
+    at_least: bool = False
+    """Whether more is better."""
 
     def __post_init__(self) -> None:
         for value in (self.ours, self.median, self.goal, self.p99, *self.others.values(), *self.also.values()):
@@ -55,7 +57,14 @@ class Row:
     @property
     def is_met(self) -> bool:
         """Whether the figure keeps to its bound, where it has one."""
-        return self.goal is None or self.ours is None or self.ours <= self.goal
+        if self.goal is None or self.ours is None:
+            return True
+        return self.ours >= self.goal if self.at_least else self.ours <= self.goal
+
+    @property
+    def bound(self) -> str:
+        """The sign before the goal."""
+        return "≥" if self.at_least else "≤"
 
     def told(self) -> str:
         """The figure with its unit, as it stands in a sentence."""
@@ -122,9 +131,9 @@ class Record:
                 return row
         raise InputError(f"record {self.name} has no row '{what}'; there are: {'; '.join(r.what for r in self.rows)}")
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Head and cells, as text; columns without a figure are left out."""
-        return _table(self, self.rows, None)
+    def table(self, columns: Sequence[str] | None = None) -> tuple[list[str], list[list[str]]]:
+        """Head and cells, as text; of further figures those in `columns`, all where it is None."""
+        return _table(self, self.rows, columns)
 
     def groups(self) -> list[tuple[str, list[Row]]]:
         """The rows by what they are of, the words before a colon, without these; all in one where few share them."""
@@ -178,7 +187,7 @@ class Record:
 
     def _sizes(self) -> str:
         told = [
-            f"{model}: " + ", ".join(f"{count:,} {name}" for name, count in counts.items())
+            f"{model}: " + ", ".join(so_many(count, name) for name, count in counts.items())
             for model, counts in self.sizes.items()
         ]
         return "Sizes: " + "; ".join(told) + "."
@@ -222,6 +231,11 @@ def body_sizes(body: FullBody) -> dict[str, int]:
     }
 
 
+def so_many(count: int, names: str) -> str:
+    """As "1 pose", "2 poses", of the plural."""
+    return f"{count:,} {names.removesuffix('s') if count == 1 else names}"
+
+
 def number(value: float | None) -> str:
     """Three figures, or nothing."""
     if value is None:
@@ -262,7 +276,7 @@ def _table(record: Record, rows: Sequence[Row], columns: Sequence[str] | None) -
 def _goal(row: Row) -> str:
     if row.goal is None:
         return ""
-    told = f"≤{UNBROKEN}{number(row.goal)}"
+    told = f"{row.bound}{UNBROKEN}{number(row.goal)}"
     return told if row.ours is None else f"{told}{UNBROKEN}{'✓' if row.is_met else '✗'}"
 
 

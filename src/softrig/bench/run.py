@@ -9,9 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from softrig.bench.catalogue import BENCHES, Bench
+from softrig.bench.charts import write_charts
 from softrig.bench.record import Record, number
 from softrig.console import stages
 from softrig.errors import InputError
@@ -20,6 +22,8 @@ from softrig.machine import this_machine
 
 WAY, MARGIN = 12, 3
 """Letters: the least width of a column in which the name of a way can be read, and what stands between columns."""
+WIDEST = 1000
+"""Letters that a table is measured on."""
 
 
 def run_benches(
@@ -38,6 +42,7 @@ def run_benches(
     for name, bench in chosen.items():
         record = measured(bench, name, long=long)
         record.write(folder)
+        write_charts(record, folder)
         show_record(console, record)
         records.append(record)
     if page is not None:
@@ -121,12 +126,22 @@ def show_turned(console: Console, record: Record) -> None:
 
 
 def show_record(console: Console, record: Record) -> None:
-    """Print a record's table."""
-    head, lines = record.table()
-    table = Table(title=record.title, title_justify="left", caption=record.remark or None, caption_justify="left")
+    """Print a record's table, further figures only where there is room for all columns."""
+    table, width = _shown(record, None), console.width
+    if Measurement.get(console, console.options.update(width=WIDEST), table).maximum > width:
+        table = _shown(record, [])
+    console.print(table)
+
+
+def _shown(record: Record, columns: Sequence[str] | None) -> Table:
+    head, lines = record.table(columns)
+    left_out = columns is not None and any(row.also for row in record.rows)
+    more = f"Further figures of each row: {record.name}.md." if left_out else ""
+    caption = " ".join(filter(None, (record.remark, more)))
+    table = Table(title=record.title, title_justify="left", caption=caption or None, caption_justify="left")
     texts = record.words(record.rows)
     for column in head:
         table.add_column(column, justify="left" if column in texts else "right")
     for row, cells in zip(record.rows, lines, strict=True):
         table.add_row(*cells, style=None if row.is_met else "red")
-    console.print(table)
+    return table

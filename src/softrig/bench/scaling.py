@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from softrig.bases.modes import linear_modes
 from softrig.bench.models import character_of
 from softrig.bench.posespace import full_step
-from softrig.bench.record import Record, Row, Sizes, body_sizes, model_sizes, timing_row
+from softrig.bench.record import Record, Row, Sizes, body_sizes, model_sizes, so_many, timing_row
 from softrig.bench.speed import tet_beam
 from softrig.console import Update
 from softrig.dynamics import Rayleigh
@@ -70,7 +70,7 @@ class Axis:
 class Point:
     """One size of an axis, measured."""
 
-    size: float
+    size: int
     step: Timing
     surface: float
     made: Made
@@ -158,7 +158,7 @@ def axis_rows(axis: Axis, points: Sequence[Point]) -> list[Row]:
         if point.made.full is not None:
             also[FULL] = 1e3 * point.made.full
         note = LEANS if point.made.model.notes.get("leans on tets") else ""
-        rows.append(timing_row(f"{point.size:,.0f} {axis.name}: step", "ms", point.step, also=also, note=note))
+        rows.append(timing_row(f"{so_many(point.size, axis.name)}: step", "ms", point.step, also=also, note=note))
     sizes = [point.size for point in points]
     orders = {} if axis.order is None else {PSSD: axis.order}
     rows.append(

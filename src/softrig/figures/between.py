@@ -123,8 +123,8 @@ def _against(found: dict[str, list[float]]) -> str:
     return (
         f"{told}: the linear part is exact at the poses alone, and "
         "[an estimate between them](../method/cubature.md#stiffness-between-the-poses). Tets alone that were "
-        f"trained at that very place err by {number(found[ANEW][middle])} %, so our unseen deformations are harder "
-        "than the paper's, too."
+        f"trained at that very place err by {number(found[ANEW][middle])} %: more than the paper's, so the "
+        "deformations that we try seem to be harder, too."
     )
 
 

@@ -191,6 +191,13 @@ def moving(name: str, title: str, scene: Scene, caption: str, update: Update) ->
 
 
 REDDER = "the redder, the farther it is from plain skinning"
+FIRM_ENDS = "firm in head, hands and feet by the names of their joints"
+FIRMER = "firmer at the shoulder and in the forearm"
+
+
+def of_fat(scene: Scene, where: str = FIRM_ENDS) -> str:
+    """What the flesh of a scene is, and `where` it is not."""
+    return f"The flesh is fat of {1e-3 * scene.young:g} kPa, {where}"
 
 
 def made_soft(young: float) -> str:
@@ -243,9 +250,8 @@ def gorilla_beside_full(update: Update) -> Figure:
         f"see: it knew the clips {' and '.join(f'`{name}`' for name in SEEN)}. Left: plain skinning. Middle: the full "
         f"simulation of all {len(model.tets):,} tets, step by step. Right: the reduced one of {model.mode_count} modes "
         "on the same mesh, the redder the farther it is from the full simulation at that moment. It errs by "
-        f"{rows[0].told()} of the full motion over the whole clip. The flesh is fat of "
-        f"{1e-3 * scene.young:g} kPa, firm in head, hands and feet by the names of their joints. "
-        + made_soft(scene.young),
+        f"{rows[0].told()} of the full motion over the whole clip. "
+        f"{of_fat(scene)}. {made_soft(scene.young)}",
         alt=f"A gorilla jumps: plain skinning, full simulation, and the reduced one, which is {rows[0].told()} off the "
         "full one",
         value="softrig, reduced",
@@ -258,8 +264,8 @@ def gorilla_jumps(update: Update) -> Figure:
     """Clip: a gorilla jumps, plain and soft."""
     scene = Scene("gorilla", "jump", (0.45, 0.1, 0.9), (421, 440), 7e3, frames=52)
     caption = (
-        f"The flesh is fat of 7 kPa, firm in head, hands and feet by the names of their joints; {REDDER}. Belly, chest "
-        "and arms stay behind when it takes off, and arrive after it has landed."
+        f"{of_fat(scene)}; {REDDER}. Belly, chest and arms stay behind when it takes off, and arrive after it has "
+        "landed."
     )
     return moving("clip-gorilla-jump", "Clip: a gorilla jumps, plain and soft", scene, caption, update)
 
@@ -268,8 +274,8 @@ def gorilla_walks(update: Update) -> Figure:
     """Clip: a gorilla walks, plain and soft."""
     scene = Scene("gorilla", "walk", (0.45, 0.1, 0.9), (230, 290), 3e3)
     caption = (
-        f"The flesh is fat of 3 kPa, firm in head, hands and feet by the names of their joints; {REDDER}. Every step "
-        "sends a wave through belly and thighs. The flesh arrives where it began, so the walk can go on for ever."
+        f"{of_fat(scene)}; {REDDER}. Every step sends a wave through belly and thighs. The flesh arrives where it "
+        "began, so the walk can go on for ever."
     )
     return moving("clip-gorilla-walk", "Clip: a gorilla walks, plain and soft", scene, caption, update)
 
@@ -280,8 +286,5 @@ def arm_waves(update: Update) -> Figure:
     scene = Scene(
         "arm", "wave", (0.8, 0.2, 0.75), (300, 280), 3e3, {"Shoulder": 0.4, "Forearm": 0.3}, floor=False, span=beats
     )
-    caption = (
-        f"The flesh is fat of 3 kPa, firmer at the shoulder and in the forearm; {REDDER}. It swings about the bones "
-        "and turns later than they do."
-    )
+    caption = f"{of_fat(scene, FIRMER)}; {REDDER}. It swings about the bones and turns later than they do."
     return moving("clip-arm-wave", "Clip: an arm waves, plain and soft", scene, caption, update)

@@ -222,7 +222,7 @@ def _sheet(
     deepest = scale_end(max(depth for _, depth in presses.values()))
     bottom = []
     for name, (u, depth) in presses.items():
-        body = skin(mesh, lower + u, 0.86 * wrong_colour(_feet(lower, x.touching, np.abs(u[x.touching, 1])), deepest))
+        body = skin(mesh, lower + u, wrong_colour(_feet(lower, x.touching, np.abs(u[x.touching, 1])), deepest))
         image = shot([body], camera, size, ground=floor)
         bottom.append(Panel(image, f"on the ground,\n{name}", f"feet move {1e3 * depth:.0f} mm"))
     return sheet(

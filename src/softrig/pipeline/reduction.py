@@ -74,6 +74,7 @@ def reduce_forces(
             posing,
             fabric,
             shapes.loads,
+            samples.poses[len(model.poses) :],
             cache,
             seed=project.seed,
             jobs=jobs,

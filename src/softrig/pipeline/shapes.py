@@ -196,13 +196,17 @@ def require_independent(shapes: np.ndarray, vertex_mass: np.ndarray) -> None:
 
 
 def pose_loads(posing: Posing, flesh: Flesh, index: int) -> np.ndarray:
-    """(n, 3, L) accelerations that the rig can cause at a pose, m/s²."""
-    p = posing.table.parameters[index]
+    """(n, 3, L) accelerations that the rig can cause at one of the poses, m/s²."""
+    return rig_causes(posing, flesh, posing.table.parameters[index], posing.positions[index])
+
+
+def rig_causes(posing: Posing, flesh: Flesh, p: np.ndarray, posed: np.ndarray) -> np.ndarray:
+    """The same at any parameters p (P,), where the vertices are `posed` (n, 3)."""
     free, mass = ~flesh.fixed, flesh.unit_mass
     if posing.bones is not None:
         assert posing.tet_rig.weights is not None
         return rig_loads(
-            posing.positions[index],
+            posed,
             posing.tet_rig.weights,
             posing.bones.places(p),
             posing.bones.parents,

@@ -1,0 +1,94 @@
+"""Pictures of records in which a curve says more than a column of figures; drawn from the record alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from softrig.bench.record import Record, Row
+from softrig.bench.scaling import FULL, SURFACE
+from softrig.files import write_bytes
+from softrig.render.plot import Series, line_plot
+
+SWEPT = re.compile(r"(?P<name>.+), r = (?P<modes>\d+), (?P<clip>without '.+'): (?P<method>.+)")
+TETS = re.compile(r"(?P<tets>[\d,]+) tets: step")
+SIZE = (720, 440)
+"""Pixels."""
+
+
+def charts(record: Record) -> dict[str, str]:
+    """SVG by file name; nothing for most records."""
+    make = CHARTS.get(record.name)
+    return {} if make is None else make(record)
+
+
+def write_charts(record: Record, folder: Path) -> list[Path]:
+    """The charts of a record beside it; those that were not there yet, or others."""
+    changed = []
+    for name, svg in charts(record).items():
+        path, content = folder / name, f"{svg}\n".encode()
+        if not path.exists() or path.read_bytes() != content:
+            write_bytes(path, content)
+            changed.append(path)
+    return changed
+
+
+def _by_modes(record: Record) -> dict[str, str]:
+    """A chart a character: errors of each method against the number of modes."""
+    found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
+    for row in record.rows:
+        match = SWEPT.fullmatch(row.what)
+        if match is not None and row.ours is not None:
+            methods = found.setdefault((match["name"], match["clip"]), {})
+            methods.setdefault(match["method"], []).append((float(match["modes"]), row.ours))
+    return {
+        f"{record.name}-{name}.svg": line_plot(
+            [_series(method, points) for method, points in methods.items()],
+            title=f"{name[:1].upper()}{name[1:]} {clip}",
+            x_label="modes",
+            y_label="off the full simulation, %",
+            size=SIZE,
+        )
+        for (name, clip), methods in found.items()
+    }
+
+
+def _by_tets(record: Record) -> dict[str, str]:
+    """Times of a step against the number of tets: reduced, drawn, full."""
+    times: dict[str, list[tuple[float, float]]] = {}
+    for row in record.rows:
+        match = TETS.fullmatch(row.what)
+        if match is not None:
+            tets = float(match["tets"].replace(",", ""))
+            for name, value in _times(row).items():
+                times.setdefault(name, []).append((tets, value))
+    svg = line_plot(
+        [_series(name, points) for name, points in times.items()],
+        title="A step on one core",
+        x_label="tets",
+        y_label="ms",
+        size=SIZE,
+        logarithmic="xy",
+    )
+    return {f"{record.name}.svg": svg}
+
+
+def _times(row: Row) -> dict[str, float]:
+    told = {
+        "reduced step": row.ours,
+        "drawn vertices": row.also.get(SURFACE),
+        "full step": row.also.get(FULL),
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _series(name: str, points: list[tuple[float, float]]) -> Series:
+    x, y = np.array(sorted(points)).T
+    return Series(name, x, y)
+
+
+CHARTS: dict[str, Callable[[Record], dict[str, str]]] = {"fidelity-sweep": _by_modes, "scaling-tets": _by_tets}
+"""What draws a record, by its name."""
