@@ -173,6 +173,35 @@ def test_modes_that_do_everything_at_their_own_poses_alone_do_not_lean(cache: Pa
     assert errors["ours"] < min(0.1, 0.5 * errors["at its own poses alone"]), errors
 
 
+@pytest.mark.filterwarnings("ignore::softrig.errors.Notice")  # a coarse mesh of a thin limb
+@pytest.mark.parametrize("interpolation", ["world", "bind"])
+def test_mixed_bases_push_with_all_of_their_tets_and_learn_what_these_miss(cache: Path, interpolation: str) -> None:
+    """In the world, a stiffness learned as a whole threw the arm 30 times as far as it goes, here."""
+    arm = built_in("arm")
+    project = SMALL.changed(
+        mesh={"tets": 1000},
+        basis={"modes": 30, "interpolation": interpolation, "between_poses": "interpolated", "rehearsal": 0.0},
+        poses={"count": 3},
+        cubature={"count": 100},
+        material={"preset": "fat"},
+    )
+    unseen = replace(arm, clips=tuple(clip for clip in arm.clips if clip.name != "swing"))
+    built = build_parts(unseen, project, cache=cache, jobs=1)
+    known = built.model.cubature.stiffness_map
+    assert known is not None
+    assert known.beside_tets
+    assert built.model.notes["stiffness map"]["softest"] > 0.9
+    assert built.model.notes["stiffness map"]["stiffest"] < 1.1
+    _, poses = arm.clip("swing").resample(60.0)
+    damping = default_damping(built)
+    truth = full_trajectory(built, poses, 60.0, damping=damping)
+    ours, exact = (
+        trajectory_error(reduced_trajectory(model, poses, 60.0, damping=damping), truth, model.vertex_mass)
+        for model in (built.model, exact_forces(built))
+    )
+    assert ours < 1.2 * exact
+
+
 def test_modes_that_do_everything_by_themselves_lean_on_their_tets(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,11 +80,13 @@ def with_stiffness_map(
     """`model` with K̃ at any pose, regressed over `samples`: its poses, its clips, mixtures, and joints turned alone.
 
     `contact` (m, r, r) is what contact adds at the poses, `shapes` what the modes come from: also what follows them
-    is found. `remainder`: how the rest of the body yields beside the modes, if it may. Where it does not yield at all
-    the modes lean on their tets, and what is regressed is what these miss. A model whose stiffness cannot be regressed
-    soundly stays as it is.
+    is found. `remainder`: how the rest of the body yields beside the modes, if it may. Where it does not yield at all,
+    the tets push with all that they have, and what is regressed is what these miss. An arm with bases of its own at
+    three poses, mixed in the world, is 38 % off the full simulation then on a wave that it did not see; with all of the
+    stiffness regressed, of which the tets' must be taken away, it is thrown about. A model whose stiffness cannot be
+    regressed soundly stays as it is.
     """
-    beside_tets = remainder is not None and remainder.is_whole
+    beside_tets = remainder is None or remainder.is_whole
     yields, share = remainder is not None and not beside_tets, 1.0
     rests: tuple[np.ndarray, ...] = ()
     if remainder is not None and yields:
