@@ -19,7 +19,7 @@ from softrig.bench.record import Record, Row
 from softrig.bench.run import show_turned
 from softrig.characters import built_in
 from softrig.dynamics import Rayleigh
-from softrig.errors import InputError, Notice, SolverError
+from softrig.errors import InputError, ModeCountError, Notice, SolverError
 from softrig.machine import this_machine
 from softrig.numerics.rotations import quaternion_matrices, quaternions_from_vectors
 from softrig.pipeline.telling import COSTS as BUILD_COSTS
@@ -255,6 +255,18 @@ def test_what_is_swept_stands_beside_other_methods_of_its_size(tmp_path: Path, m
     ]
     assert rows[0].also["step, ms"] > 0.0
     assert rows[0].ours < min(row.ours for row in rows[2:])
+
+    def no_neutral(case, project, *rest):
+        if project.basis.between_poses == "neutral":
+            raise ModeCountError("30 modes of which 12 are independent of each other")
+        return built(case, project, *rest)
+
+    built = fidelity._built
+    monkeypatch.setattr(fidelity, "_built", no_neutral)
+    some, _ = fidelity._swept((case, "r = 10", projects["r = 10"], tmp_path))
+    assert [row.what for row in some] == [row.what for row in rows]
+    assert [row.what.removeprefix(f"{name}: ") for row in some if row.ours is None] == [told[4]]
+    assert "12 are independent" in some[4].note
 
     def diverges(*_, **__):
         raise SolverError("the step at 0.5 s diverged")

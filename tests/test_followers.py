@@ -21,7 +21,7 @@ from softrig.models.fewer_modes import foretold_by_kept, likely_motion
 from softrig.models.file import load_character_model, save_model
 from softrig.models.followers import Followers, in_steps
 from softrig.models.level_of_detail import mean_bone_inertia
-from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.pose_space import REST_CLAMP, PoseSpaceModel
 from softrig.models.stepper import Stepper
 from softrig.pipeline import remainder
 from softrig.pipeline.build import Built, build_parts
@@ -36,8 +36,9 @@ from softrig.pipeline.followers import (
     loads_seen,
     principal_shapes,
 )
-from softrig.pipeline.remainder import LEVELS, SHARES, TOLERANCE, measured_remainder
-from softrig.pipeline.shapes import posed_body
+from softrig.pipeline.pose_samples import map_samples
+from softrig.pipeline.remainder import LEVELS, SHARES, TOLERANCE, least_stretch, measured_remainder
+from softrig.pipeline.shapes import posed_body, rig_causes
 from softrig.pipeline.yielding import LIVED, OWN, YieldingStiffness, expected_parts
 from softrig.simulation.contact import ContactPoints
 from softrig.viewer.take_rows import model_mark
@@ -322,9 +323,9 @@ def test_what_does_not_change_with_the_pose_is_learned_too(built: Built) -> None
 def test_bodies_at_rest_are_seen_from_their_vertices(built: Built, cache) -> None:
     """Turned back into the world, each is in balance with a mixture of the loads that the rig can cause."""
     model = built.model
-    elsewhere = 0.5 * (model.poses.parameters[:1] + model.poses.parameters[1:])
+    samples = map_samples(model, seed=0)
     found = measured_remainder(
-        model, built.flesh, built.posing, built.fabric, built.shapes.loads, elsewhere, StageCache(cache), seed=0
+        model, built.flesh, built.posing, built.fabric, built.shapes.loads, samples, StageCache(cache), seed=0
     )
     assert 0.0 < found.share <= 1.0
     assert found.told
@@ -347,45 +348,51 @@ def test_bodies_at_rest_are_seen_from_their_vertices(built: Built, cache) -> Non
 
 @pytest.mark.parametrize(("own", "asked"), [(0.4, False), (1.0, True)])
 def test_modes_that_do_everything_at_their_poses_are_tried_at_others(
-    built: Built, cache, monkeypatch: pytest.MonkeyPatch, own: float, asked: bool
+    built: Built, monkeypatch: pytest.MonkeyPatch, own: float, asked: bool
 ) -> None:
-    model, flesh = built.model, built.flesh
-    poses = model.poses.parameters
-    # Two that are none of the model's, before one of which lies a pose that turns tets inside out.
-    elsewhere = 0.5 * np.repeat(poses[:1] + poses[1:2], 3, axis=0)
-    elsewhere[1:] = 0.3 * poses[0] + 0.7 * poses[1]
-    places = {p.tobytes(): model.tet_rest(p) for p in elsewhere}
-    asked_at: list[np.ndarray] = []
-
-    def rest(_: PoseSpaceModel, p: np.ndarray) -> np.ndarray:
-        places.setdefault(p.tobytes(), flesh.mesh.vertices)
-        if len(asked_at) == 0:  # the first that is asked for
-            asked_at.append(p)
-            return places[p.tobytes()] * [1.0, 1.0, -1.0]
-        asked_at.append(p)
-        return places[p.tobytes()]
+    model, flesh, posing, fabric = built.model, built.flesh, built.posing, built.fabric
+    samples, own_count = map_samples(model, seed=0), len(model.poses)
+    assert samples is not None
+    scaled = samples.features / np.repeat(samples.lengths, np.diff(samples.groups))
+    gaps = np.linalg.norm(scaled[own_count:, None] - scaled[:own_count], axis=2).min(axis=1)
+    places = [model.tet_rest(p) for p in samples.poses]
+    crushed = places[0] * [1.0, 1.0, -1.0]
+    of_pose = {p.tobytes(): posed for p, posed in zip(samples.poses, places, strict=True)}
+    sound = [least_stretch(model.tets, model.vertices, posed) >= REST_CLAMP for posed in places[own_count:]]
+    farthest = own_count + np.argsort(-np.where(sound, gaps, 0.0), kind="stable")
+    of_pose[samples.poses[farthest[0]].tobytes()] = crushed
+    tried = []
 
     def errors(task) -> dict[str, np.ndarray]:
-        at_own = any(np.array_equal(task.body[1], posed) for posed in built.posing.positions)
+        at_own = any(np.array_equal(task.body[1], posed) for posed in posing.positions)
         told = np.full((len(LEVELS), task.loads.shape[2], len(SHARES)), 4.0)
-        # Elsewhere the modes are ten times as far off, and nearest with 0.01.
-        told[..., SHARES.index(own)] = 1.0
+        told[..., SHARES.index(own if at_own else 0.01)] = 1.0
         if not at_own:
-            told *= 100.0
-            told[..., SHARES.index(0.01)] = 1.0
-            assert task.loads.shape[1] == 3
-            assert np.isfinite(task.loads).all()
+            tried.append(task)
         return {"errors": told, "rests": np.zeros((3 * int((~flesh.fixed).sum()), 1))}
 
-    monkeypatch.setattr(PoseSpaceModel, "tet_rest", rest)
+    monkeypatch.setattr(PoseSpaceModel, "tet_rest", lambda _, p: of_pose[p.tobytes()])
     monkeypatch.setattr(remainder, "_errors", errors)
-    monkeypatch.setattr(remainder, "ELSEWHERE", 2)
-    found = measured_remainder(
-        model, flesh, built.posing, built.fabric, built.shapes.loads, elsewhere, StageCache(None), seed=0
-    )
+    monkeypatch.setattr(remainder, "ELSEWHERE", 1)
+    given = model, flesh, posing, fabric, built.shapes.loads
+    found = measured_remainder(*given, samples, StageCache(None), seed=0)
     assert found.share == (0.01 if asked else own)
-    assert len(found.rests) == len(poses), "those elsewhere are no shapes of the poses"
-    assert len(asked_at) == (3 if asked else 0), "what is inside out is left out, the next is taken"
+    assert len(found.rests) == len(model.poses), "those elsewhere are no shapes of the poses"
+    assert len(tried) == asked
+    for task in tried:
+        # The farthest is inside out, so the next is taken.
+        p, posed = samples.poses[farthest[1]], places[farthest[1]]
+        weights = model.positive_weights(p)
+        np.testing.assert_array_equal(task.body[1], posed)
+        np.testing.assert_allclose(task.body[5], weights @ fabric.young)
+        np.testing.assert_allclose(task.body[6], weights @ fabric.poisson)
+        np.testing.assert_allclose(task.basis, model.vertex_rotations(p) @ model.shapes[0], atol=1e-12)
+        loads = rig_causes(posing, flesh, p, posed).reshape(posed.size, -1)
+        mixed = task.loads.reshape(posed.size, -1)
+        left = mixed - loads @ np.linalg.lstsq(loads, mixed, rcond=None)[0]
+        assert np.abs(left).max() < 1e-9 * np.abs(mixed).max(), "what the rig can cause there"
+    of_pose.update((p.tobytes(), crushed) for p in samples.poses)
+    assert measured_remainder(*given, samples, StageCache(None), seed=0).share == own, "nothing else to go by"
 
 
 def test_a_hand_on_a_point_and_colliders_know_what_follows() -> None:

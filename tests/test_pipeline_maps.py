@@ -205,8 +205,8 @@ def test_mixed_bases_push_with_all_of_their_tets_and_learn_what_these_miss(cache
 def test_modes_that_do_everything_by_themselves_lean_on_their_tets(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A soft X of a hundred modes, with default settings, bends by a right angle and stays in one piece."""
-    monkeypatch.setattr(remainder, "DOUBTED", 1.0)  # at poses that are not its own it would not
+    """A soft X of a hundred modes, as its own poses want it, bends by a right angle and stays in one piece."""
+    monkeypatch.setattr(remainder, "DOUBTED", 1.0)
     x = built_in("x")
     bends = replace(x, clips=(x.clip("bend"),))
     project = Project().changed(mesh={"tets": 1500}, basis={"rehearsal": 1.0}, poses={"count": 3})

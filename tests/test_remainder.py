@@ -11,11 +11,12 @@ from softrig.dynamics import static_equilibrium
 from softrig.pipeline.remainder import (
     ALIKE,
     LEVELS,
+    LITTLE,
     MOVE,
     SHARES,
-    SLIGHT,
     TOLERANCE,
     best_share,
+    least_stretch,
     modes_at_rest,
     resting_errors,
 )
@@ -90,13 +91,23 @@ def test_of_shares_that_are_alike_the_smallest_counts():
     assert best_share(errors) == SHARES[4]
     errors[..., 3] = 0.99 * ALIKE**2
     assert best_share(errors) == SHARES[3]
-    slight = SHARES.index(SLIGHT)
-    assert slight == 2
+    little = SHARES.index(LITTLE)
+    assert little == 2
     errors[..., :3] = [1.05, 1.03, 1.04]
-    assert best_share(errors) == SHARES[1], "of slight ones the nearest"
+    assert best_share(errors) == SHARES[1], "of those the nearest"
     errors[..., :3] = [1.5, 1.5, 1.04]
-    assert best_share(errors) == SLIGHT
+    assert best_share(errors) == LITTLE
     assert best_share(np.zeros((2, 0, len(SHARES)))) == SHARES[-1]
+
+
+def test_how_far_tets_are_crushed() -> None:
+    rest, tets = np.random.default_rng(3).standard_normal((8, 3)), np.array([[0, 1, 2, 3], [4, 5, 6, 7]])
+    turn = np.linalg.qr(np.random.default_rng(4).standard_normal((3, 3)))[0]
+    turn *= np.sign(np.linalg.det(turn))
+    posed = (rest * [1.0, 2.0, 0.5]) @ turn.T + 0.3
+    assert least_stretch(tets, rest, posed) == pytest.approx(0.5)
+    posed[4:] = rest[4:] * [1.0, 1.0, -0.7]
+    assert least_stretch(tets, rest, posed) == pytest.approx(-0.7)
 
 
 def test_mild_loads_count_as_much_as_violent_ones():

@@ -79,7 +79,7 @@ def _by_tets(record: Record) -> dict[str, str]:
 def _times(row: Row) -> dict[str, float]:
     told = {
         "reduced step": row.ours,
-        "drawn vertices": row.also.get(SURFACE),
+        "drawing the vertices": row.also.get(SURFACE),
         "full step": row.also.get(FULL),
     }
     return {name: value for name, value in told.items() if value is not None}

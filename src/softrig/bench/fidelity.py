@@ -154,6 +154,8 @@ OTHERS = (
 
 
 Forces = Callable[[Built], PoseSpaceModel]
+UNREHEARSED = "Building without rehearsal"
+"""What the build is called from which both a variant of ours and another method come."""
 
 
 class Truth:
@@ -347,7 +349,7 @@ def case_rows(case: Case, cache: Path, *, converged: bool = True, stage: Stage =
     if not (case.variants or case.rivals):
         return rows, sizes
     without = case.project.changed(basis={"rehearsal": 0.0})
-    unrehearsed = _built(case, without, cache, stage, "Building without rehearsal")
+    unrehearsed = _built(case, without, cache, stage, UNREHEARSED)
     wanted = _variants(case, ours, unrehearsed, truth, cache, stage) if case.variants else []
     if case.rivals:
         wanted += [*_rivals(case, unrehearsed, truth, cache, stage), partial(_coarse, case, ours, truth, cache)]
@@ -369,20 +371,40 @@ def _variants(
     return wanted
 
 
-def _rivals(case: Case, unrehearsed: Built, truth: Truth, cache: Path, stage: Stage) -> list[Callable[[], Row]]:
-    """Other methods with as many modes."""
-    still = {"between_poses": "neutral", "rehearsal": 0.0}
-    neutral = _built(case, case.project.changed(basis=still), cache, stage, "Building the neutral basis")
+def other_methods(project: Project) -> list[tuple[str, Project, dict[str, Forces | None]]]:
+    """Other methods with as many modes: what its build is called, its project, and the rows that come from it."""
     world = {"interpolation": "world", "between_poses": "pooled", "rehearsal": 0.0}
-    pooled = _built(case, case.project.changed(basis=world), cache, stage, "Building in the world")
-    paper = _built(case, paper_recipe(case.project), cache, stage, "Building the paper's recipe")
+    neutral = {"between_poses": "neutral", "rehearsal": 0.0}
     return [
-        partial(truth.row, f"{case.what}: one PCA basis in bind space, exact forces", unrehearsed, forces=exact_forces),
-        partial(truth.row, f"{case.what}: one PCA basis in the world, exact forces", pooled, forces=exact_forces),
-        partial(truth.row, f"{case.what}: basis of the neutral pose, exact forces", neutral, forces=exact_forces),
-        partial(truth.row, f"{case.what}: the paper's recipe", paper),
-        partial(truth.row, f"{case.what}: the paper's recipe, exact forces", paper, forces=exact_forces),
+        (
+            UNREHEARSED,
+            project.changed(basis={"rehearsal": 0.0}),
+            {"one PCA basis in bind space, exact forces": exact_forces},
+        ),
+        (
+            "Building in the world",
+            project.changed(basis=world),
+            {"one PCA basis in the world, exact forces": exact_forces},
+        ),
+        (
+            "Building the neutral basis",
+            project.changed(basis=neutral),
+            {"basis of the neutral pose, exact forces": exact_forces},
+        ),
+        (
+            "Building the paper's recipe",
+            paper_recipe(project),
+            {"the paper's recipe": None, "the paper's recipe, exact forces": exact_forces},
+        ),
     ]
+
+
+def _rivals(case: Case, unrehearsed: Built, truth: Truth, cache: Path, stage: Stage) -> list[Callable[[], Row]]:
+    wanted: list[Callable[[], Row]] = []
+    for title, project, rows in other_methods(case.project):
+        built = unrehearsed if title == UNREHEARSED else _built(case, project, cache, stage, title)
+        wanted += [partial(truth.row, f"{case.what}: {name}", built, forces=forces) for name, forces in rows.items()]
+    return wanted
 
 
 def _coarse(case: Case, ours: Built, truth: Truth, cache: Path) -> Row:
@@ -413,7 +435,7 @@ def fidelity_sweep(update: Update) -> Record:
     rows: list[Row] = []
     sizes: Sizes = {}
     with TemporaryDirectory() as folder:
-        tasks = [(case, size, project, Path(folder)) for case in SWEPT for size, project in swept_projects(case)]
+        tasks = [(case, label, project, Path(folder)) for case in SWEPT for label, project in swept_projects(case)]
         for index, (found, size) in enumerate(each(_swept, tasks, worker_count(None))):
             rows += found
             sizes |= size
@@ -434,21 +456,29 @@ def swept_projects(case: Case) -> list[tuple[str, Project]]:
 
 
 def _swept(task: tuple[Case, str, Project, Path]) -> tuple[list[Row], Sizes]:
-    case, size, project, cache = task
-    case = replace(case, project=project, called=case.called or f"{case.name}, {size},")
-    ours = _built(case, project, cache)
-    # The corrections of more poses change the moving rest shape, hence the truth.
+    """As `case_rows`, at one size; what fails costs its own rows, not all others."""
+    case, label, project, cache = task
+    case = replace(case, project=project, called=f"{case.called or case.name}, {label},")
     try:
+        ours = _built(case, project, cache)
+        # The corrections of more poses change the moving rest shape, hence the truth.
         truth = Truth(case, ours, converged=False)
-    except SolverError as trouble:
+    except (SolverError, InputError) as trouble:
         return [Row(f"{case.what}: ours", "%", None, note=f"not compared: {trouble}")], {}
     row = truth.row(f"{case.what}: ours", ours)
     with threadpool_limits(1):
         step = {"step, ms": 1e3 * step_times(ours.model, rounds=100)["least"]}
-    unrehearsed = _built(case, project.changed(basis={"rehearsal": 0.0}), cache)
-    rivals = [rival() for rival in _rivals(case, unrehearsed, truth, cache, untold)]
-    alone = truth.row(f"{case.what}: {ALONE}", ours, forces=exact_forces)
-    return [replace(row, also=row.also | step), alone, *rivals], {case.what: model_sizes(ours.model)}
+    rows = [
+        replace(row, also=row.also | step),
+        truth.row(f"{case.what}: {ALONE}", ours, forces=exact_forces),
+    ]
+    for _, other, wanted in other_methods(project):
+        try:
+            built = _built(case, other, cache)
+            rows += [truth.row(f"{case.what}: {name}", built, forces=forces) for name, forces in wanted.items()]
+        except (SolverError, InputError) as trouble:  # such as more modes than a single pose has shapes
+            rows += [Row(f"{case.what}: {name}", "%", None, note=str(trouble)) for name in wanted]
+    return rows, {case.what: model_sizes(ours.model)}
 
 
 def _compared(rows: Sequence[Callable[[], Row]], stage: AbstractContextManager[Update | None]) -> list[Row]:

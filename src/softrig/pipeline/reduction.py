@@ -74,7 +74,7 @@ def reduce_forces(
             posing,
             fabric,
             shapes.loads,
-            samples.poses[len(model.poses) :],
+            samples,
             cache,
             seed=project.seed,
             jobs=jobs,

@@ -10,7 +10,7 @@ not either). The γ that counts is the one with which they come nearest to where
 those of violent moments and under milder ones: most of a motion is milder than that.
 
 At their own poses modes may do nearly everything that they cannot do elsewhere. So where most of the remainder seems to
-count, other poses are asked, too.
+count, other poses decide.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from softrig.bases.compliance import acceleration_forces
 from softrig.dynamics import static_equilibrium
 from softrig.errors import AnchorError, SolverError
 from softrig.forces.samples import random_mixtures
-from softrig.meshing.quality import tet_volumes
 from softrig.models.full import FullBody
-from softrig.models.pose_space import PoseSpaceModel
+from softrig.models.pose_space import REST_CLAMP, PoseSpaceModel
 from softrig.pipeline.cache import Arrays, StageCache, content_hash
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.flesh import Flesh
 from softrig.pipeline.parallel import Progress, cached_each
+from softrig.pipeline.pose_samples import SAME, MapSamples
 from softrig.pipeline.posing import Posing
 from softrig.pipeline.shapes import posed_body, rig_causes
 from softrig.pipeline.yielding import raised, yielding_shapes, yielding_stiffness
+from softrig.poses.selection import farthest_points
 
 SHARES = (0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 """What γ may be. At rest under violent loads alone an arm of 1,500 tets and 100 modes is 17, 14 and 5 % off at 0.2, 0.6
@@ -41,28 +42,29 @@ and 0.8; on a wave that it did not see 16, 14 and 7. A gorilla of 5,300 tets and
 rest at 0.2, 0.4 and 0.8; on a jump, with its stiffness known, 14, 15 and, at 1, 27. A letter X, whose K⁺ is far below
 VᵀKV and has to be raised, is 5.1, 6.3 and 8.4 % off at 0.003, 0.01 and 0.03 on a bow that it did not see."""
 DOUBTED = 0.5
-"""Shares above this are measured elsewhere, too. An X of 100 modes is nearest with 1 at its own poses, with 0.003 at
-others; on a bow that it did not see it is 32 and 4.5 % off. An arm of 200 modes is nearest with 0.8 at both."""
+"""Shares above this are measured elsewhere. An X of 100 modes is nearest with 1 at its own poses, with 0.01 at others;
+on a bow that it did not see it is 32 and 5 % off. An arm of 200 modes is nearest with 0.8 at both."""
 ELSEWHERE = 8
-"""Poses that are asked then."""
+"""Poses that are asked then, at most."""
 ALIKE = 1.1
 """Of shares whose errors are within this factor of the least, the smallest: a stiffness that has to be raised to more
 of VᵀKV depends on the pose less smoothly, and its map errs more. Which of two small ones is better in motion is nearly
 chance, and no measure at rest was found that tells: with 0.003, 0.01, 0.03 and 0.1 a gorilla's unseen beat is 11.8,
-11.1, 10.1 and 13.0 % off, an arm's bend 9.3, 10.3, 13.0 and 9.6, at rest both least with 0.1."""
-SLIGHT = 0.03
+11.1, 10.1 and 13.0 % off, an arm's bend 9.3, 10.3, 13.0 and 9.6, at rest both least with 0.1. (An X, whose errors at
+rest are alike as well up to 0.03, does tell them apart in motion: see `LITTLE`.)"""
+LITTLE = 0.03
 """Of shares up to this the nearest counts, not the smallest: they hardly raise the stiffness, and the less counts, the
 more flesh grows that turns far. A bear, nearest with this, is 16 % off on a shake that it did not see, and 21 with
 0.003. An X eight times as firm as another, nearest with 0.01, is 14, 8.3 and 8.0 % off with 0.03, 0.01 and 0.003, and
 its volume by 0.5, 0.7 and 1.0 %."""
 LOADS = 8
-"""Over all poses, at least two at each."""
+"""Over all poses of the model, at least two at each; as many at each other pose."""
 MOVE = 0.0075
 """RMS displacement by the largest loads, of the body's size: violent moments."""
 LEVELS = (1.0, 1.0 / 3.0, 1.0 / 9.0)
 """Of that: how large the loads are. Clips move flesh by 0.0003 to 0.004 of the size, an X by far more. An arm of 5,400
 tets and 100 modes is nearest with 0.8, 0.6 and 0.2 at these; its bend, which it did not see, is 17 % off with the first
-and 9 with 0.2 and 0.4. A gorilla gets 0.03 or 0.1, a bear and an X of 30 modes 0.03, as from violent loads alone."""
+and 9 with 0.2 and 0.4. A gorilla gets 0.03 or 0.1, a bear 0.03, as from violent loads alone."""
 ITERATIONS = 30
 TOLERANCE = 1e-3
 SHORTEST = 1e-3
@@ -109,7 +111,7 @@ def measured_remainder(
     posing: Posing,
     fabric: Fabric,
     loads: tuple[np.ndarray, ...],
-    elsewhere: np.ndarray,
+    samples: MapSamples,
     cache: StageCache,
     *,
     seed: int = 0,
@@ -118,7 +120,7 @@ def measured_remainder(
 ) -> Remainder:
     """γ of a model with one basis for all poses; `loads` (n, 3, L) that the rig can cause at each, m/s².
 
-    `elsewhere` (k, P): poses that are none of the model's. Of the model nothing is used that has to do with forces.
+    `samples`: poses, among others than the model's. Of the model nothing is used that has to do with forces.
     """
     poses = model.poses.parameters
     size = float(np.linalg.norm(np.ptp(flesh.mesh.vertices, axis=0)))
@@ -148,31 +150,41 @@ def measured_remainder(
         rests.append(np.einsum("nji,njk->nik", model.vertex_rotations(p), field, optimize=True))
     errors = np.concatenate([arrays["errors"] for arrays in found], axis=1)
     if best_share(errors) > DOUBTED:
+        # These alone: modes that err by a thousandth at their own poses would else outvote what they do elsewhere.
         others = [
             task(len(poses) + i, p, posed, model.positive_weights(p), rig_causes(posing, flesh, p, posed))
-            for i, (p, posed) in enumerate(_spread(model, elsewhere))
+            for i, (p, posed) in enumerate(_elsewhere(model, samples))
         ]
-        errors = np.concatenate([errors, *(arrays["errors"] for arrays in measured(others, None))], axis=1)
+        if others:
+            errors = np.concatenate([arrays["errors"] for arrays in measured(others, None)], axis=1)
     return Remainder(best_share(errors), tuple(rests), bool(np.isfinite(errors).all(axis=2).any()))
 
 
-def _spread(model: PoseSpaceModel, poses: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """`ELSEWHERE` of the poses (k, P) from the first to the last, without those that turn tets inside out: their
-    parameters (P,) and vertices (n, 3)."""
-    found: list[tuple[np.ndarray, np.ndarray]] = []
-    for part in np.array_split(poses, min(ELSEWHERE, len(poses)) or 1):
-        for p in part:
-            posed = model.tet_rest(p)
-            if (tet_volumes(posed, model.tets) > 0.0).all():
-                found.append((p, posed))
-                break
-    return found
+def _elsewhere(model: PoseSpaceModel, samples: MapSamples) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Parameters (P,) and vertices (n, 3) of `ELSEWHERE` samples, as far from the model's poses and from each other as
+    can be; none crushes a tet farther than the full simulation would let it (`REST_CLAMP`)."""
+    own = len(model.poses)
+    scaled = samples.features / np.repeat(samples.lengths, np.diff(samples.groups))
+    posed = {index: model.tet_rest(samples.poses[index]) for index in range(own, len(samples.poses))}
+    sound = [i for i, places in posed.items() if least_stretch(model.tets, model.vertices, places) >= REST_CLAMP]
+    if not sound:
+        return []
+    chosen = farthest_points(scaled[sound], scaled[:own], ELSEWHERE, SAME)
+    return [(samples.poses[sound[index]], posed[sound[index]]) for index in chosen]
+
+
+def least_stretch(tets: np.ndarray, rest: np.ndarray, posed: np.ndarray) -> float:
+    """How far the most crushed of tets (t, 4) is stretched where it is least, from vertices (n, 3) at rest to posed
+    ones; negative where one is inside out."""
+    before, after = (np.swapaxes(places[tets[:, 1:]] - places[tets[:, :1]], 1, 2) for places in (rest, posed))
+    gradients = after @ np.linalg.inv(before)
+    return float((np.sign(np.linalg.det(gradients)) * np.linalg.svd(gradients, compute_uv=False)[:, -1]).min())
 
 
 def best_share(errors: np.ndarray) -> float:
     """γ from squared errors (levels, k, len(SHARES)) of k loads, nan where one has none; all of the remainder where no
     load tells. Of a level counts how many times its least error a share has, and the mean over the levels decides: the
-    smallest that is `ALIKE`, but the nearest where that is `SLIGHT`."""
+    smallest that is `ALIKE`, but the nearest where that is `LITTLE`."""
     told = [level[np.isfinite(level).all(axis=1)] for level in errors]
     roots = [np.sqrt(level.mean(axis=0)) for level in told if len(level)]
     if not roots:
@@ -180,8 +192,8 @@ def best_share(errors: np.ndarray) -> float:
     # Nearer than rests are found to be at rest nothing is told apart.
     times = [np.maximum(root, TOLERANCE) / max(root.min(), TOLERANCE) for root in roots]
     mean = np.mean(times, axis=0)
-    smallest, slight = int(np.argmax(mean <= ALIKE * mean.min())), SHARES.index(SLIGHT)
-    return SHARES[int(mean[: slight + 1].argmin()) if smallest < slight else smallest]
+    smallest, little = int(np.argmax(mean <= ALIKE * mean.min())), SHARES.index(LITTLE)
+    return SHARES[int(mean[: little + 1].argmin()) if smallest < little else smallest]
 
 
 def _errors(task: _Task) -> Arrays:

@@ -86,7 +86,7 @@ def with_stiffness_map(
     stiffness regressed, of which the tets' must be taken away, it is thrown about. A model whose stiffness cannot be
     regressed soundly stays as it is.
     """
-    beside_tets = remainder is None or remainder.is_whole
+    beside_tets = remainder.is_whole if remainder is not None else len(model.shapes) > 1
     yields, share = remainder is not None and not beside_tets, 1.0
     rests: tuple[np.ndarray, ...] = ()
     if remainder is not None and yields:
