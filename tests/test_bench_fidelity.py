@@ -261,6 +261,8 @@ def test_what_is_swept_stands_beside_other_methods_of_its_size(tmp_path: Path, m
             raise ModeCountError("30 modes of which 12 are independent of each other")
         return built(case, project, *rest)
 
+    few, _ = fidelity._swept((replace(case, rivals=False), "r = 10", projects["r = 10"], tmp_path))
+    assert few[1:] == [rows[1], *rows[-2:]], "the paper's recipe alone"
     built = fidelity._built
     monkeypatch.setattr(fidelity, "_built", no_neutral)
     some, _ = fidelity._swept((case, "r = 10", projects["r = 10"], tmp_path))

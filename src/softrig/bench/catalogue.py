@@ -90,7 +90,7 @@ BENCHES: dict[str, Bench] = {
         only_long=True,
     ),
     "fidelity-sweep": Bench(
-        fidelity.fidelity_sweep, "ours and other methods against full motion: modes and poses", 60.0, only_long=True
+        fidelity.fidelity_sweep, "ours and other methods against full motion: modes and poses", 30.0, only_long=True
     ),
 }
 """By name, in the order they run."""
