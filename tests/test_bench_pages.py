@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 from dataclasses import replace
 from io import StringIO
@@ -137,6 +138,12 @@ def test_the_command_lists_and_fills(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["bench", "--fill", str(page), "-o", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert "| step | ms |" in page.read_text(encoding="utf-8")
+
+
+def test_running_draws_charts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BENCHES, "fidelity-sweep", Bench(lambda _: swept(), "an example", 0.1))
+    run_benches(["fidelity-sweep"], tmp_path, show=False)
+    assert sorted(path.name for path in tmp_path.glob("*.svg")) == sorted(charts(swept()))
 
 
 def test_running_writes_records_and_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +280,7 @@ def drawn_points(svg: str) -> list[list[tuple[float, float]]]:
 
 def test_a_sweep_is_drawn_a_chart_a_character() -> None:
     found = charts(swept())
-    assert list(found) == ["fidelity-sweep-arm.svg", "fidelity-sweep-bear.svg"]
+    assert list(found) == ["fidelity-sweep-arm-walk.svg", "fidelity-sweep-bear-walk.svg"]
     for svg, name in zip(found.values(), ("Arm", "Bear"), strict=True):
         assert f"{name} without 'walk'" in html.unescape(svg)
         assert all(word in svg for word in ("ours", "other", "modes", "off the full simulation, %"))
@@ -284,6 +291,18 @@ def test_a_sweep_is_drawn_a_chart_a_character() -> None:
             across, down = np.array(line).T
             assert (np.diff(across) > 0.0).all(), "from few modes to many"
             assert (np.diff(down) > 0.0).all(), "pixels grow downwards, errors fall"
+
+
+def test_charts_leave_out_what_cannot_be_drawn() -> None:
+    rows = [*swept().rows, Row("arm, r = 100, without 'jump': ours", "%", 3.0)]
+    assert list(charts(replace(swept(), rows=rows))) == list(charts(swept())), "one point is no line"
+    rows = [Row(f"arm, r = {r}, without 'walk': ours", "%", e) for r, e in ((10, math.inf), (25, 5.0), (50, 4.0))]
+    ((line,),) = (drawn_points(svg) for svg in charts(replace(swept(), rows=rows)).values())
+    assert len(line) == 2
+    rows = [Row(f"../x, r = {r}, without 'a/b': ours", "%", 5.0) for r in (10, 25)]
+    assert list(charts(replace(swept(), rows=rows))) == ["fidelity-sweep--x-a-b.svg"], "no path"
+    for name in ("fidelity-sweep", "scaling-tets"):
+        assert charts(replace(example(), name=name)) == {}
 
 
 def test_growth_is_drawn_beside_the_full_step() -> None:
@@ -304,7 +323,7 @@ def test_growth_is_drawn_beside_the_full_step() -> None:
 def test_charts_are_written_beside_their_records(tmp_path: Path) -> None:
     swept().write(tmp_path)
     changed = fill_pages([], tmp_path)
-    assert [path.name for path in changed] == ["fidelity-sweep-arm.svg", "fidelity-sweep-bear.svg"]
+    assert [path.name for path in changed] == ["fidelity-sweep-arm-walk.svg", "fidelity-sweep-bear-walk.svg"]
     assert fill_pages([], tmp_path) == []
     changed[0].write_text("an older one", encoding="utf-8")
     assert fill_pages([], tmp_path) == changed[:1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from math import inf, isfinite
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,11 @@ from softrig.bench.scaling import FULL, SURFACE
 from softrig.files import write_bytes
 from softrig.render.plot import Series, line_plot
 
-SWEPT = re.compile(r"(?P<name>.+), r = (?P<modes>\d+), (?P<clip>without '.+'): (?P<method>.+)")
+MODES = re.compile(r"(?P<name>.+), r = (?P<modes>\d+), without '(?P<clip>.+)': (?P<method>.+)")
 TETS = re.compile(r"(?P<tets>[\d,]+) tets: step")
+"""What rows are called that `fidelity_sweep` and `axis_rows` make."""
+WORDLESS = re.compile(r"[^\w-]+")
+"""What names of files do without."""
 SIZE = (720, 440)
 """Pixels."""
 
@@ -40,19 +44,20 @@ def _by_modes(record: Record) -> dict[str, str]:
     """A chart a character: errors of each method against the number of modes."""
     found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
     for row in record.rows:
-        match = SWEPT.fullmatch(row.what)
-        if match is not None and row.ours is not None:
+        match = MODES.fullmatch(row.what)
+        if match is not None and row.ours is not None and isfinite(row.ours):
             methods = found.setdefault((match["name"], match["clip"]), {})
             methods.setdefault(match["method"], []).append((float(match["modes"]), row.ours))
     return {
-        f"{record.name}-{name}.svg": line_plot(
-            [_series(method, points) for method, points in methods.items()],
-            title=f"{name[:1].upper()}{name[1:]} {clip}",
+        f"{record.name}-{WORDLESS.sub('-', f'{name}-{clip}')}.svg": line_plot(
+            _series(methods),
+            title=f"{name[:1].upper()}{name[1:]} without '{clip}'",
             x_label="modes",
             y_label="off the full simulation, %",
             size=SIZE,
         )
         for (name, clip), methods in found.items()
+        if _series(methods)
     }
 
 
@@ -65,8 +70,10 @@ def _by_tets(record: Record) -> dict[str, str]:
             tets = float(match["tets"].replace(",", ""))
             for name, value in _times(row).items():
                 times.setdefault(name, []).append((tets, value))
+    if not _series(times):
+        return {}
     svg = line_plot(
-        [_series(name, points) for name, points in times.items()],
+        _series(times),
         title="A step on one core",
         x_label="tets",
         y_label="ms",
@@ -82,12 +89,13 @@ def _times(row: Row) -> dict[str, float]:
         "drawing the vertices": row.also.get(SURFACE),
         "full step": row.also.get(FULL),
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in told.items() if value is not None and 0.0 < value < inf}
 
 
-def _series(name: str, points: list[tuple[float, float]]) -> Series:
-    x, y = np.array(sorted(points)).T
-    return Series(name, x, y)
+def _series(lines: dict[str, list[tuple[float, float]]]) -> list[Series]:
+    """A line for each that has more than one point (x, y)."""
+    sets = [(name, np.array(sorted(points)).T) for name, points in lines.items() if len(points) > 1]
+    return [Series(name, x, y) for name, (x, y) in sets]
 
 
 CHARTS: dict[str, Callable[[Record], dict[str, str]]] = {"fidelity-sweep": _by_modes, "scaling-tets": _by_tets}

@@ -130,8 +130,8 @@ CASES = (
     Case("arm", "bend", LIMB, _ARM),
 )
 SWEPT = (replace(CASES[0], rivals=False), CASES[3])
-"""Those that are tried with other numbers of modes and of poses: a clip of the whole body, beside the paper's recipe, and
-one of a limb, beside all other methods."""
+"""Those that are tried with other numbers of modes and of poses: a clip of the whole body, beside the paper's recipe,
+and one of a limb, beside all other methods."""
 OTHERS = (
     Case("gorilla", "walk", WHOLE, _SOFT, variants=False, rivals=False),
     Case("gorilla", "jump", WHOLE, _SOFT, variants=False, rivals=False),

@@ -35,7 +35,7 @@ class Row:
     what: str
     unit: str
     ours: float | None
-    """The least of many, or the one figure there is; None where there is none, and `note` says why."""
+    """The best of many, or the one figure there is; None where there is none, and `note` says why."""
     median: float | None = None
     goal: float | None = None
     """At most this, or `at_least`, where we set ourselves a bound."""
@@ -73,7 +73,7 @@ class Row:
     def figure(self) -> str:
         """The figure, so exactly that it does not look like a goal that it misses."""
         told = number(self.ours)
-        return f"{self.ours:.5g}" if not self.is_met and told == number(self.goal) else told
+        return f"{self.ours:.7g}" if not self.is_met and told == number(self.goal) else told
 
 
 def timing_row(

@@ -57,6 +57,10 @@ def missed_of(wanted: np.ndarray, sigma: np.ndarray, basis: np.ndarray, mass: np
     return float(np.sqrt((sigma**2 @ share) / (sigma**2).sum()))
 
 
+PAPER_ANEW = 1.3
+"""Percent: what the paper prints of tets that were trained halfway."""
+
+
 def between_two_poses(update: Update) -> Figure:
     """PSSD Fig. 10: shapes and cubature between two poses, against made anew."""
     character = built_in("arm")
@@ -80,7 +84,7 @@ def between_two_poses(update: Update) -> Figure:
             frames.append((share, main.model.tet_rest(p), world_basis(main.model, p, main.model.basis_weights(p)), p))
             update(done + 1, len(SHARES) + 1)
     middle = SHARES.index(0.5)
-    published = {DEFAULT: 1.5, PLAIN: 1.5, ANEW: 1.3}
+    published = {DEFAULT: 1.5, PLAIN: 1.5, ANEW: PAPER_ANEW}
     rows = [
         *(Row(f"halfway, {name}: missed of those made anew", "%", found[name][middle]) for name in (MIXED, NEUTRAL)),
         *(
@@ -120,11 +124,14 @@ def _against(found: dict[str, list[float]]) -> str:
     told += f"Halfway it is {number(halfway)} %, {'worse' if worse else 'no worse'} than the paper's 1.5 %"
     if not worse:
         return told + "."
-    return (
-        f"{told}: the linear part is exact at the poses alone, and "
+    told += (
+        ": the linear part is exact at the poses alone, and "
         "[an estimate between them](../method/cubature.md#stiffness-between-the-poses). Tets alone that were "
-        f"trained at that very place err by {number(found[ANEW][middle])} %: more than the paper's, so the "
-        "deformations that we try seem to be harder, too."
+        f"trained at that very place err by {number(found[ANEW][middle])} %"
+    )
+    harder = found[ANEW][middle] > PAPER_ANEW
+    return told + (
+        ": more than the paper's, so the deformations that we try seem to be harder, too." if harder else "."
     )
 
 

@@ -14,16 +14,16 @@ what it is wrong by does less harm: to forces on some modes these yield by their
 say. K̃ itself, wrong by ε in each of r entries of a row, is too soft by r ε² for slow motions, since the other modes
 follow the errors: a gorilla of 100 modes swung 2 % too slowly in places, one of 200 worse than that.
 
-Where the flesh itself changes by pose weight (materials or bases of their own at the poses) K̃ is regressed as it is,
+Where the flesh itself changes by pose weight (materials of their own at the poses) K̃ is regressed as it is,
 
     K̃(p) = Σ_i w⁺_i(p) K̃_i + Σ_k (Σ_t κ(p, p_t) A_tk) C_k + Σ_j s(w⁺_j(p)) S_j,
 
-for it is that which follows the materials; in files before version 8, and where the rest does not yield, with K̃_0 alone
-in place of the first sum. Elsewhere pose weights must not be in it: pose weights have a tip at every pose, which
+for it is that which follows the materials; in files before version 8, and by the paper's recipe with one basis, with
+K̃_0 alone in place of the first sum. Elsewhere pose weights must not be in it: pose weights have a tip at every pose, which
 the stiffness does not have and no smooth kernel takes away again.
 
-Where modes lean on their tets (`beside_tets`) it is ΔK(p) that is regressed in K̃'s place, what the tets miss of the
-stiffness. These know the pose themselves and give all of their force: nothing is taken from it that, beyond the samples
+Where modes lean on their tets, and where poses have bases of their own (`beside_tets`), it is ΔK(p) that is regressed
+in K̃'s place, what the tets miss of the stiffness. These know the pose themselves and give all of their force: nothing is taken from it that, beyond the samples
 or in flesh that turns far, is not there.
 """
 
