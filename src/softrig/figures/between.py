@@ -129,10 +129,9 @@ def _against(found: dict[str, list[float]]) -> str:
         "[an estimate between them](../method/cubature.md#stiffness-between-the-poses). Tets alone that were "
         f"trained at that very place err by {number(found[ANEW][middle])} %"
     )
-    harder = found[ANEW][middle] > PAPER_ANEW
-    return told + (
-        ": more than the paper's, so the deformations that we try seem to be harder, too." if harder else "."
-    )
+    if found[ANEW][middle] <= PAPER_ANEW:
+        return f"{told}."
+    return f"{told}: more than the paper's, so the deformations that we try seem to be harder, too."
 
 
 def _measure(found: dict[str, list[float]], main: Built, plain: Built, own: Built, pose: int, p: np.ndarray) -> None:

@@ -19,12 +19,12 @@ Where the flesh itself changes by pose weight (materials of their own at the pos
     K̃(p) = Σ_i w⁺_i(p) K̃_i + Σ_k (Σ_t κ(p, p_t) A_tk) C_k + Σ_j s(w⁺_j(p)) S_j,
 
 for it is that which follows the materials; in files before version 8, and by the paper's recipe with one basis, with
-K̃_0 alone in place of the first sum. Elsewhere pose weights must not be in it: pose weights have a tip at every pose, which
-the stiffness does not have and no smooth kernel takes away again.
+K̃_0 alone in place of the first sum. Elsewhere pose weights must not be in it: they have a tip at every pose, which the
+stiffness does not have and no smooth kernel takes away again.
 
 Where modes lean on their tets, and where poses have bases of their own (`beside_tets`), it is ΔK(p) that is regressed
-in K̃'s place, what the tets miss of the stiffness. These know the pose themselves and give all of their force: nothing is taken from it that, beyond the samples
-or in flesh that turns far, is not there.
+in K̃'s place, what the tets miss of the stiffness. These know the pose themselves and give all of their force: nothing
+is taken from it that, beyond the samples or in flesh that turns far, is not there.
 """
 
 from __future__ import annotations
