@@ -14,6 +14,7 @@ from rich.console import Console
 
 from pose_models_for_tests import bar_model, followed
 from softrig.bench import fidelity
+from softrig.bench.cases import CASES, LIMB, OTHERS, Case
 from softrig.bench.conclusions import ALONE, conclusion, why_alone
 from softrig.bench.record import Record, Row
 from softrig.bench.run import show_turned
@@ -60,12 +61,12 @@ def test_how_far_tets_turn():
 
 
 def test_a_case_with_a_goal_states_the_other_goals():
-    case = fidelity.CASES[0]
+    case = CASES[0]
     ours = Row("a: ours", "%", 11.0, also={"against a converged step, %": 11.5, "frequency, % off": -0.4})
     converged, frequency = fidelity._other_goals(case, ours)
     assert (converged.what, converged.ours, converged.goal) == ("a: ours, against a converged step", 11.5, 12.0)
     assert (frequency.what, frequency.ours, frequency.goal) == ("a: ours, frequency", 0.4, 1.0)
-    assert fidelity._other_goals(replace(case, goal=fidelity.LIMB), ours)[0].goal == 18.0
+    assert fidelity._other_goals(replace(case, goal=LIMB), ours)[0].goal == 18.0
     (unknown,) = fidelity._other_goals(case, replace(ours, also={}))
     assert (unknown.what, unknown.ours, unknown.goal) == ("a: ours, frequency", None, 1.0), "not found is not met"
     assert unknown.note == "no frequency to be found"
@@ -73,7 +74,7 @@ def test_a_case_with_a_goal_states_the_other_goals():
 
 
 def test_a_case_may_be_called_otherwise():
-    names = [case.what for case in fidelity.OTHERS]
+    names = [case.what for case in OTHERS]
     assert len(set(names)) == len(names)
     assert "x eight times as firm without 'shake'" in names
 
@@ -164,7 +165,7 @@ def test_fidelity_rows_state_all_measures_beside_the_baselines(tmp_path):
     )
     small = small.changed(material={"young": "young.npy"})  # a file of the project, which every build finds
     np.save(tmp_path / "young.npy", np.full(built_in("arm").rig.vertex_count, 30e3))
-    case = fidelity.Case("arm", "bend", 15.0, small, folder=tmp_path)
+    case = Case("arm", "bend", 15.0, small, folder=tmp_path)
     told: dict[str, list[float]] = {}
 
     @contextmanager
@@ -221,7 +222,7 @@ def test_what_is_swept_stands_beside_other_methods_of_its_size(tmp_path: Path, m
     small = Project().changed(
         mesh={"tets": 400}, basis={"modes": 45, "regions": 2, "contact": False, "rehearsal": 0.0}, poses={"count": 2}
     )
-    case = fidelity.Case("arm", "bend", 15.0, small)
+    case = Case("arm", "bend", 15.0, small)
     projects = dict(fidelity.swept_projects(case))
     assert list(projects) == [
         "r = 10",
@@ -287,8 +288,8 @@ def test_a_case_whose_full_simulation_fails_costs_its_own_rows_only(tmp_path, mo
 
     monkeypatch.setattr(fidelity, "case_rows", fails)
     monkeypatch.setattr(fidelity, "worker_count", lambda _: 1)
-    record = fidelity._cases("fidelity", "title", fidelity.CASES, lambda *_: None)
+    record = fidelity._cases("fidelity", "title", CASES, lambda *_: None)
     lost = [row for row in record.rows if row.ours is None]
     assert [row.what for row in lost] == ["gorilla without 'walk'"]
     assert "0.5 s diverged" in lost[0].note
-    assert len(record.rows) == len(fidelity.CASES)
+    assert len(record.rows) == len(CASES)

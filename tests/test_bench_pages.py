@@ -16,9 +16,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from softrig.bench import BENCHES, fill_pages, listing, run_benches
+from softrig.bench.cases import CASES, OTHERS
 from softrig.bench.catalogue import Bench
 from softrig.bench.charts import charts
-from softrig.bench.fidelity import CASES, OTHERS
 from softrig.bench.pages import MARKED, filled, marked_records, read_records
 from softrig.bench.record import UNBROKEN, Record, Row, read_record, timing_row
 from softrig.bench.run import announcement, chosen_benches, measured, show_record

@@ -165,12 +165,18 @@ def _elsewhere(model: PoseSpaceModel, samples: MapSamples) -> list[tuple[np.ndar
     can be; none crushes a tet farther than the full simulation would let it (`REST_CLAMP`)."""
     own = len(model.poses)
     scaled = samples.features / np.repeat(samples.lengths, np.diff(samples.groups))
-    posed = {index: model.tet_rest(samples.poses[index]) for index in range(own, len(samples.poses))}
-    sound = [i for i, places in posed.items() if least_stretch(model.tets, model.vertices, places) >= REST_CLAMP]
-    if not sound:
-        return []
-    chosen = farthest_points(scaled[sound], scaled[:own], ELSEWHERE, SAME)
-    return [(samples.poses[sound[index]], posed[sound[index]]) for index in chosen]
+    held, left = scaled[:own], list(range(own, len(scaled)))
+    found: list[tuple[np.ndarray, np.ndarray]] = []
+    while left and len(found) < ELSEWHERE:
+        farthest = farthest_points(scaled[left], held, 1, SAME)
+        if not farthest:
+            break
+        index = left.pop(farthest[0])
+        posed = model.tet_rest(samples.poses[index])
+        if least_stretch(model.tets, model.vertices, posed) >= REST_CLAMP:
+            found.append((samples.poses[index], posed))
+            held = np.concatenate([held, scaled[index : index + 1]])
+    return found
 
 
 def least_stretch(tets: np.ndarray, rest: np.ndarray, posed: np.ndarray) -> float:
