@@ -111,7 +111,7 @@ def measured_crowds(
                 shares = [count // cores + (core < count % cores) for core in range(cores)]
                 used = [line for line, share in zip(lines, shares, strict=True) if share]
                 memory = sum(_ask(used, "grow", [share for share in shares if share]))
-                _ask(used, "frame")  # settles, and compiles where nothing is kept
+                _ask(used, "frame")  # settles
                 first = _frame(used)
                 number = max(10, min(frames, round(SECONDS / first)))
                 taken = np.array([_frame(used) for _ in range(number)])
@@ -180,6 +180,7 @@ class Cast:
 
     def __init__(self, model: PoseSpaceModel, shared: Any, modes: int | None, phase: int) -> None:
         self._first = Simulation(model, fps=FPS, modes=modes)
+        self._first.warm_up()
         self._members: list[Simulation] = []
         _, self._poses = model.clips[0].resample(FPS)
         room = np.frombuffer(shared, np.float32)

@@ -44,9 +44,7 @@ def strain(model: PoseSpaceModel) -> None:
 
 def move(model: PoseSpaceModel) -> None:
     """Every kernel of a simulation of a skin: carriers, steps, jumps, the surface."""
-    simulation = Simulation(model)
-    for _ in range(3):
-        simulation.step(model.rig.parameters.rest)
+    Simulation(model).warm_up()
 
 
 def draw(model: PoseSpaceModel) -> None:

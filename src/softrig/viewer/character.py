@@ -64,7 +64,7 @@ class SoftCharacter:
         self.pose = self.parameters.rest
         self._before = self._now = Moment(self.pose, np.zeros(0), np.zeros(0))
         # Compiled here, where it is told, and not by the thread that plays: nothing interrupts a compiler.
-        self.simulation.run(np.stack([self.pose, self.pose]))
+        self.simulation.warm_up()
         self.begin(self.pose)
 
     def geometry(self) -> Geometry:
