@@ -21,7 +21,8 @@ class Case:
     """Percent: whole-body clips 8, those of a single limb 15."""
     project: Project
     variants: bool = True
-    """Whether ours with one thing changed is beside it: one region, nothing rehearsed, maps that know the clip."""
+    """Whether ours with one thing changed is beside it: one region, nothing rehearsed, maps that know the clip,
+    all of it linear."""
     rivals: bool = True
     """Whether other methods at as many modes are beside it, and a coarse mesh of equal cost."""
     given: Character | None = None

@@ -29,12 +29,20 @@ RATE = 180.0
 
 
 def reduced_trajectory(
-    model: PoseSpaceModel, poses: np.ndarray, fps: float, *, rate: float = RATE, damping: Rayleigh, gyro: bool = True
+    model: PoseSpaceModel,
+    poses: np.ndarray,
+    fps: float,
+    *,
+    rate: float = RATE,
+    damping: Rayleigh,
+    gyro: bool = True,
+    inertia: float = 1.0,
 ) -> np.ndarray:
-    """(steps, n, 3) metres: displacements of the tet vertices at the inner steps, from rest, without gravity."""
+    """(steps, n, 3) metres: displacements of the tet vertices at the inner steps, from rest, without gravity.
+    `inertia` scales how strongly the flesh feels accelerations of the rig."""
     if not gyro:
         model = replace(model, gyro=np.zeros_like(model.gyro))
-    stepper = Stepper(model, rate=rate, damping=damping, gravity=(0.0, 0.0, 0.0))
+    stepper = Stepper(model, rate=rate, damping=damping, gravity=(0.0, 0.0, 0.0), inertia_scale=inertia)
     stepper.place(stepper.carriers(poses[0]))
     shown = []
     for z, speed, acceleration in carrier_steps(stepper.carriers, poses, fps, rate):
@@ -63,12 +71,19 @@ def full_trajectory(
     rate: float = RATE,
     damping: Rayleigh,
     iterations: int | None = 3,
+    inertia: float = 1.0,
     every: int = 1,
     progress: Progress | None = None,
 ) -> np.ndarray:
     """(steps / every, n, 3) metres: the same of the full body on its moving rest shape (PSSD Eq. 4)."""
     full = full_simulation(
-        built.model, built.fabric, rate=rate, damping=damping, iterations=iterations, gravity=(0.0, 0.0, 0.0)
+        built.model,
+        built.fabric,
+        rate=rate,
+        damping=damping,
+        iterations=iterations,
+        gravity=(0.0, 0.0, 0.0),
+        inertia_scale=inertia,
     )
     full.place(full.carriers_at(poses[0]))
     shown = []

@@ -23,6 +23,7 @@ def full_simulation(
     iterations: int | None = 1,
     gravity: tuple[float, float, float] = (0.0, -9.81, 0.0),
     sag_free: bool = True,
+    inertia_scale: float = 1.0,
 ) -> FullSimulation | SmallSimulation:
     """The full simulation of a model: compiled where the body is small and steps take one Newton iteration.
 
@@ -30,7 +31,14 @@ def full_simulation(
     """
     if iterations == 1 and is_small(model):
         return SmallSimulation(
-            model, fabric.young, fabric.poisson, rate=rate, damping=damping, gravity=gravity, sag_free=sag_free
+            model,
+            fabric.young,
+            fabric.poisson,
+            rate=rate,
+            damping=damping,
+            gravity=gravity,
+            sag_free=sag_free,
+            inertia_scale=inertia_scale,
         )
     return FullSimulation(
         model,
@@ -41,6 +49,7 @@ def full_simulation(
         iterations=iterations,
         gravity=gravity,
         sag_free=sag_free,
+        inertia_scale=inertia_scale,
     )
 
 
