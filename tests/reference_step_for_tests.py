@@ -184,9 +184,9 @@ def external_force(model: PoseSpaceModel, pose: Pose, zd, zdd, q, v, settings: S
         o = omega[bone] * min(1.0, most / max(np.linalg.norm(omega[bone]), 1e-300))
         t = turn[bone] * min(1.0, most * most / max(np.linalg.norm(turn[bone]), 1e-300))
         squares = np.array([o[0] * o[0], o[1] * o[1], o[2] * o[2], o[0] * o[1], o[0] * o[2], o[1] * o[2]])
-        force -= settings.inertia * 2.0 * np.tensordot(o, terms[:3], axes=1) @ (pose.scales * v)
+        force -= 2.0 * np.tensordot(o, terms[:3], axes=1) @ (pose.scales * v)
         turning = np.tensordot(t, terms[:3], axes=1) + np.tensordot(squares, terms[3:], axes=1)
-        force -= settings.inertia * turning @ (pose.scales * q)
+        force -= turning @ (pose.scales * q)
     return force
 
 

@@ -143,12 +143,12 @@ def test_gyroscopic_forces_of_groups_that_reach_some_regions():
     expected = np.zeros(r)
     for (o, turn), term in zip(rates, terms, strict=True):
         squares = np.array([o[0] * o[0], o[1] * o[1], o[2] * o[2], o[0] * o[1], o[0] * o[2], o[1] * o[2]])
-        expected -= 0.7 * 2.0 * np.tensordot(o, term[:3], axes=1) @ v
-        expected -= 0.7 * (np.tensordot(turn, term[:3], axes=1) + np.tensordot(squares, term[3:], axes=1)) @ x
+        expected -= 2.0 * np.tensordot(o, term[:3], axes=1) @ v
+        expected -= (np.tensordot(turn, term[:3], axes=1) + np.tensordot(squares, term[3:], axes=1)) @ x
     force, room = np.zeros(r), np.full((3, int(tables.segments[:, 2].sum())), np.nan)
-    gyroscopic(*tables, rates, x, v, 0.7, room, force)
+    gyroscopic(*tables, rates, x, v, room, force)
     np.testing.assert_allclose(force, expected, atol=1e-7 * np.abs(expected).max())
-    gyroscopic(*tables, 0.0 * rates, x, v, 0.7, room, force)
+    gyroscopic(*tables, 0.0 * rates, x, v, room, force)
     np.testing.assert_allclose(force, expected, atol=1e-7 * np.abs(expected).max())
 
 

@@ -20,11 +20,10 @@ def gyroscopic(
     rates: np.ndarray,
     x: np.ndarray,
     speed: np.ndarray,
-    scale: float,
     room: np.ndarray,
     force: np.ndarray,
 ) -> None:
-    """force −= scale · Σ_groups (2 Σ_a Ω_a Γ_a ẋ + Σ_a Ω̇_a Γ_a x + Σ_ab Ω_aΩ_b Θ_ab x), ẋ = `speed`.
+    """force −= Σ_groups (2 Σ_a Ω_a Γ_a ẋ + Σ_a Ω̇_a Γ_a x + Σ_ab Ω_aΩ_b Θ_ab x), ẋ = `speed`.
 
     First the sums over groups of what stands before ẋ and x, then one product. `terms` (9, …): the lower halves of
     three skew Γ, then of six symmetric Θ; `rates` (G, 2, 3): Ω, Ω̇; `room` (3, entries) scratch.
@@ -41,7 +40,7 @@ def gyroscopic(
         still = False
         for p in range(starts[k], starts[k + 1]):
             low, high, at = pieces[p, 0], pieces[p, 0] + pieces[p, 1], pieces[p, 2]
-            _add_group(terms, at, pieces[p, 1], rates[k], scale, spin[low:high], turn[low:high], pull[low:high])
+            _add_group(terms, at, pieces[p, 1], rates[k], spin[low:high], turn[low:high], pull[low:high])
     if not still:
         _subtract_product(segments, spin, turn, pull, x, speed, force)
 
@@ -52,7 +51,6 @@ def _add_group(
     first: int,
     count: int,
     rates: np.ndarray,
-    scale: float,
     spin: np.ndarray,
     turn: np.ndarray,
     pull: np.ndarray,
@@ -62,10 +60,10 @@ def _add_group(
     One pass, because to make single numbers double is most of the work, and loops over so many arrays stay scalar.
     """
     x, y, z = rates[0, 0], rates[0, 1], rates[0, 2]
-    factors = (2.0 * scale * x, 2.0 * scale * y, 2.0 * scale * z)
-    turns = (scale * rates[1, 0], scale * rates[1, 1], scale * rates[1, 2])
-    squares = (scale * x * x, scale * y * y, scale * z * z)
-    mixed = (scale * x * y, scale * x * z, scale * y * z)
+    factors = (2.0 * x, 2.0 * y, 2.0 * z)
+    turns = (rates[1, 0], rates[1, 1], rates[1, 2])
+    squares = (x * x, y * y, z * z)
+    mixed = (x * y, x * z, y * z)
     flat, stride = terms.reshape(-1), np.uint64(terms.shape[1])
     third = stride + stride + stride
     whole = np.uint64(count - count % 4)

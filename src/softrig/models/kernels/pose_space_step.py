@@ -33,7 +33,6 @@ from softrig.models.kernels.pose_space_tables import (
     FIRST,
     FORCE,
     HALVED,
-    INERTIA,
     ITERATIONS,
     KEPT,
     LIMIT,
@@ -144,8 +143,7 @@ def attempt(
         first[i] = upsilon[i] * v[i]
     for i in range(r):
         force[i] = memory.vectors[EXTERNAL, i]
-    scale = memory.settings[INERTIA]
-    gyroscopic(gyro.segments, gyro.starts, gyro.pieces, gyro.terms, memory.rates, x, first, scale, memory.gyro, force)
+    gyroscopic(gyro.segments, gyro.starts, gyro.pieces, gyro.terms, memory.rates, x, first, memory.gyro, force)
     projected, sound, trials = False, True, memory.switches[ITERATIONS]
     # Stiffness that the tets have beyond that at rest changes little in a few steps; the force is always that of now.
     parts = memory.tangents.shape[0]
