@@ -174,7 +174,7 @@ def _turning(times: int, tables: StepTables) -> None:
     for _ in range(times):
         for i in range(force.shape[0]):
             force[i] = 0.0
-        gyroscopic(gyro.segments, gyro.starts, gyro.pieces, gyro.terms, m.rates, x, v, 1.0, m.gyro, force)
+        gyroscopic(gyro.segments, gyro.starts, gyro.pieces, gyro.terms, m.rates, x, v, m.gyro, force)
 
 
 @njit(cache=True)
