@@ -23,6 +23,7 @@ from softrig.bench.pages import MARKED, filled, marked_records, read_records
 from softrig.bench.record import UNBROKEN, Record, Row, read_record, timing_row
 from softrig.bench.run import announcement, chosen_benches, measured, show_record
 from softrig.bench.scaling import FULL, SURFACE, axes, scaling_record, tets_record
+from softrig.bench.sweeps import sweeps
 from softrig.characters import CHARACTERS, built_in
 from softrig.cli import app
 from softrig.errors import InputError
@@ -291,6 +292,38 @@ def test_a_sweep_is_drawn_a_chart_a_character() -> None:
             across, down = np.array(line).T
             assert (np.diff(across) > 0.0).all(), "from few modes to many"
             assert (np.diff(down) > 0.0).all(), "pixels grow downwards, errors fall"
+
+
+def test_a_sweep_has_a_column_for_each_size() -> None:
+    rows = [*swept().rows, Row("arm, r = 50, without 'jump': ours", "%", 3.0, also={"step, ms": 0.25})]
+    text = filled("<!-- swept: fidelity-sweep --><!-- end record -->", {"fidelity-sweep": replace(swept(), rows=rows)})
+    titles = re.findall(r"\*\*(.+?): % off the full simulation\*\*", text)
+    assert titles == ["Arm without 'walk'", "Bear without 'walk'", "Arm without 'jump'", "Arm without 'walk'"]
+    tables = [part.split("\n\n")[1].splitlines() for part in text.split("**Arm")[1:]]
+    assert tables[0][0].split(" | ")[0] == "| modes"
+    assert tables[0][0].count("|") == 6, "10 to 100, and 200, which was not measured"
+    assert next(line for line in tables[0] if line.startswith("| ours |")).endswith(" | – |")
+    assert tables[1][2:] == [
+        "| ours | 3 |",
+        "| the best that its shapes could do | – |",
+        "| a step of ours, ms | 0.25 |",
+    ]
+    assert tables[2][0] == "| poses | 2 |"
+    assert tables[2][2] == "| ours | 7 |"
+    assert "Command: softrig bench fidelity-sweep." in text
+
+
+def test_at_every_size_ours_errs_less_than_all_other_methods_as_the_page_says() -> None:
+    assert "At each size ours errs least." in (ROOT / MEASURED).read_text(encoding="utf-8")
+    record, compared = read_record(RECORDS / "fidelity-sweep.json"), 0
+    for axis in ("modes", "poses"):
+        for methods in sweeps(record, axis).values():
+            for size, ours in methods.pop("ours").items():
+                assert ours.ours is not None
+                others = [rows[size].ours for rows in methods.values()]
+                assert all(other is None or ours.ours < other for other in others), (ours.what, others)
+                compared += len(others)
+    assert compared == 3 * 8 + 6 * 9
 
 
 def test_charts_leave_out_what_cannot_be_drawn() -> None:

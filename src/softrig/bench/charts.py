@@ -11,12 +11,12 @@ import numpy as np
 
 from softrig.bench.record import Record, Row
 from softrig.bench.scaling import FULL, SURFACE
+from softrig.bench.sweeps import sweeps
 from softrig.files import write_bytes
 from softrig.render.plot import Series, line_plot
 
-MODES = re.compile(r"(?P<name>.+), r = (?P<modes>\d+), without '(?P<clip>.+)': (?P<method>.+)")
 TETS = re.compile(r"(?P<tets>[\d,]+) tets: step")
-"""What rows are called that `fidelity_sweep` and `axis_rows` make."""
+"""What rows are called that `axis_rows` makes."""
 WORDLESS = re.compile(r"[^\w-]+")
 """What names of files do without."""
 SIZE = (720, 440)
@@ -42,23 +42,21 @@ def write_charts(record: Record, folder: Path) -> list[Path]:
 
 def _by_modes(record: Record) -> dict[str, str]:
     """A chart a character: errors of each method against the number of modes."""
-    found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
-    for row in record.rows:
-        match = MODES.fullmatch(row.what)
-        if match is not None and row.ours is not None and isfinite(row.ours):
-            methods = found.setdefault((match["name"], match["clip"]), {})
-            methods.setdefault(match["method"], []).append((float(match["modes"]), row.ours))
-    return {
-        f"{record.name}-{WORDLESS.sub('-', f'{name}-{clip}')}.svg": line_plot(
-            _series(methods),
-            title=f"{name[:1].upper()}{name[1:]} without '{clip}'",
-            x_label="modes",
-            y_label="off the full simulation, %",
-            size=SIZE,
+    drawn = {}
+    for (name, clip), methods in sweeps(record, "modes").items():
+        known = {method: [(float(size), row.ours) for size, row in rows.items()] for method, rows in methods.items()}
+        lines = _series(
+            {method: [(x, y) for x, y in some if y is not None and isfinite(y)] for method, some in known.items()}
         )
-        for (name, clip), methods in found.items()
-        if _series(methods)
-    }
+        if lines:
+            drawn[f"{record.name}-{WORDLESS.sub('-', f'{name}-{clip}')}.svg"] = line_plot(
+                lines,
+                title=f"{name[:1].upper()}{name[1:]} without '{clip}'",
+                x_label="modes",
+                y_label="off the full simulation, %",
+                size=SIZE,
+            )
+    return drawn
 
 
 def _by_tets(record: Record) -> dict[str, str]:
@@ -70,10 +68,11 @@ def _by_tets(record: Record) -> dict[str, str]:
             tets = float(match["tets"].replace(",", ""))
             for name, value in _times(row).items():
                 times.setdefault(name, []).append((tets, value))
-    if not _series(times):
+    lines = _series(times)
+    if not lines:
         return {}
     svg = line_plot(
-        _series(times),
+        lines,
         title="A step on one core",
         x_label="tets",
         y_label="ms",

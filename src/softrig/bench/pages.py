@@ -9,6 +9,9 @@
 a step takes <!-- record: step: step(), r = 12 -->2.8 µs<!-- end record -->, one figure of it
 measured <!-- measured: step -->2026-11-18 on a machine, 2 cores<!-- end record -->
 
+<!-- swept: fidelity-sweep -->              the same by size: a line for each method, a column for each size
+<!-- end record -->
+
 <!-- missed: step crowd -->                 the rows of these records that do not keep to their goals
 <!-- end record -->
 """
@@ -22,17 +25,19 @@ from pathlib import Path
 
 from softrig.bench.charts import write_charts
 from softrig.bench.record import Record, cell, read_record
+from softrig.bench.sweeps import sweep_tables
 from softrig.errors import InputError
 from softrig.files import write_bytes
 
 RECORDS = Path("docs/records")
 """Where the records of the documentation lie."""
 MARKED = re.compile(
-    r"<!-- (?P<kind>record|measured|missed): (?P<name>[\w -]+?)(?:: (?P<row>[^\n]+?))?(?: \| (?P<columns>[^\n]+?))? -->"
+    r"<!-- (?P<kind>record|measured|missed|swept): (?P<name>[\w -]+?)"
+    r"(?:: (?P<row>[^\n]+?))?(?: \| (?P<columns>[^\n]+?))? -->"
     r"(?P<text>.*?)<!-- end record -->",
     re.S,
 )
-OPENED = re.compile(r"<!-- (?:record|measured|missed): |<!-- end record -->")
+OPENED = re.compile(r"<!-- (?:record|measured|missed|swept): |<!-- end record -->")
 
 
 def read_records(folder: Path) -> dict[str, Record]:
@@ -67,6 +72,8 @@ def _content(match: re.Match[str], records: Sequence[Record]) -> str:
         raise InputError(f"a marker shows one record, or one row of it without columns: {match['name']}")
     if match["row"] is not None:
         return record.row(match["row"]).told()
+    if match["kind"] == "swept":
+        return f"\n{sweep_tables(record)}\n{record.folded_origin()}"
     columns = match["columns"].split(" | ") if match["columns"] else []
     known = {name for row in record.rows for name in row.also}
     if not set(columns) <= known:

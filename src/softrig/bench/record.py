@@ -160,11 +160,13 @@ class Record:
     def folded(self, columns: Sequence[str] | None = None) -> str:
         """The same for readers: a table for each of what it is about, of further figures only those in `columns`, and
         what it was measured with folded away."""
-        origin = "".join(f"<p>{escape(line, quote=False)}</p>\n" for line in self.origin())
-        return (
-            f"{self._shown(self.groups(), columns)}\n<details><summary>Sizes, machine and date</summary>\n{origin}"
-            "</details>\n"
-        )
+        return f"{self._shown(self.groups(), columns)}\n{self.folded_origin()}"
+
+    def folded_origin(self) -> str:
+        """What it was measured by and with, folded away."""
+        told = [f"Command: softrig bench {self.name}.", *self.origin()]
+        origin = "".join(f"<p>{escape(line, quote=False)}</p>\n" for line in told)
+        return f"<details><summary>Command, sizes, machine and date</summary>\n{origin}</details>\n"
 
     def origin(self) -> list[str]:
         """What it was measured with, and when: sentences."""
