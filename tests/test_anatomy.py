@@ -14,7 +14,8 @@ from softrig.pipeline.coarse import coarse_body
 from softrig.pipeline.fabric import firm_joints, is_painted, require_material, softness_by_joints
 from softrig.poses.materials import PRESETS
 from softrig.project import PoseMaterial, Project
-from softrig.rig.anatomy import END, HEAD, bony_joints, bony_softness, joint_softness, node_softness
+from softrig.rig.anatomy import END, HEAD, bony_joints, bony_softness, joint_softness, node_softness, outer_joints
+from softrig.rig.bones import carrying_joint, skin_of
 from softrig.rig.deformers import RigChain
 from softrig.rig.skeleton import Skeleton
 
@@ -34,6 +35,23 @@ FINGERS = [
 HEADS = ["Head", "b_Head_05", "mixamorig:Head", "jaw_master", "HEAD"]
 SOFT = ["ForeArm", "Chest", "Spine_02", "shoulder.R", "breast.L", "HairHead1", "head_ponytail", "handle", "Shirt", "",
         "arm_joint_L__3_", "ahead", "footage", "bone_index_3", "HeadHorn", "Head_Ears"]  # fmt: skip
+
+
+def test_joints_at_the_ends_are_those_that_nothing_carries_on_from() -> None:
+    skin = skin_of(built_in("gorilla").rig)
+    found = outer_joints(skin)
+    assert {"Head", "LeftHand", "RightHand", "LeftFoot", "RightFoot"} <= set(found)
+    assert not {"Spine", "LeftForearm", "LeftShin"} & set(found)
+    assert len(found) < len(skin.skeleton.names) / 2
+
+
+def test_a_vertex_is_carried_by_the_joint_that_has_most_of_it() -> None:
+    rig = built_in("gorilla").rig
+    skin = skin_of(rig)
+    names = [skin.skeleton.names[bone] for bone in skin.binding.bones]
+    for vertex in (0, 4000, 15000):
+        assert carrying_joint(rig, vertex) == names[skin.binding.table.toarray()[vertex].argmax()]
+    assert carrying_joint(rig, -1) == ""
 
 
 @pytest.mark.parametrize("name", FINGERS)

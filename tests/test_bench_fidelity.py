@@ -117,6 +117,10 @@ def test_the_footnote_fits_the_table_above_it() -> None:
     assert "err less than ours" in although
     assert "nearly all" not in although
     assert why_alone(compared(6.0, 6.0, 4.0).rows) == ""
+    every = Row("ours, forces of every tet", "%", 5.0)
+    assert "More of them (count under [cubature]" in why_alone([*compared(6.0, 5.0, 4.0).rows, every])
+    assert why_alone([*compared(4.5, 5.0, 4.0).rows, every]) == "", "by chance"
+    assert "err more than ours" in why_alone([*compared(6.0, 9.0, 4.0).rows, every])
     assert why_alone([Row("ours", "%", None, note="did not come through")]) == ""
 
 

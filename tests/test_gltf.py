@@ -57,6 +57,8 @@ def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path):
     with pytest.raises(FileFormatError, match=r"hera\.max: there is no such file \(softrig reads .*\.glb"):
         load_character(tmp_path / "hera.max")
     assert {".glb", ".gltf", ".vrm"} <= set(LOADERS)
+    with pytest.raises(FileFormatError, match="this is a folder; name a file in it"):
+        load_character(tmp_path)
 
 
 # Nodes

@@ -329,6 +329,7 @@ def test_a_skin_whose_joints_are_called_nothing_known_says_so() -> None:
         soft_remarks(replace(bar_model(), notes={"firm joints": known, "project": {}})) for known in ([], ["LeftHand"])
     ]
     assert ["firm = [" in " ".join(told) for told in remarks] == [True, False]
+    assert f"joints at the ends are {bar_model().rig.skeleton.names[-1]}" in " ".join(remarks[0])
 
 
 def test_a_soft_character_is_described_with_its_poses():
@@ -338,3 +339,7 @@ def test_a_soft_character_is_described_with_its_poses():
     assert all(name in told for name in model.poses.names)
     assert f"{len(model.tets):,}" in told
     assert dict(found.facts)["modes"].split()[0] == str(model.mode_count)
+    young = np.sort(model.cubature.young.ravel()) / 1e3
+    assert dict(found.facts)["flesh"].startswith(f"Young's modulus {np.median(young):.3g} kPa, most of it ")
+    same = replace(model, cubature=replace(model.cubature, young=np.full_like(model.cubature.young, 4e4)))
+    assert dict(soft_facts(same))["flesh"] == "Young's modulus 40 kPa"

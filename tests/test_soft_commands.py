@@ -23,6 +23,7 @@ from softrig.pipeline.baking import model_simulation
 from softrig.pipeline.drift import differing_settings
 from softrig.pipeline.sources import model_character
 from softrig.project import load_project, paper_recipe, save_project
+from softrig.rig.bones import carrying_joint
 
 pytestmark = pytest.mark.filterwarnings("ignore::softrig.errors.Notice")
 
@@ -105,7 +106,12 @@ def test_bake_adds_a_soft_animation_within_the_printed_error(folder: Path) -> No
     clip = baked.clip("bend.soft")
     shown = np.stack([baked.rig.positions(p) for p in clip.sample(live.times)])
     off = np.linalg.norm(shown - live.vertices, axis=2).max()
-    printed = 1e-3 * float(told.split("plain skinning;")[1].split("mm")[0])
+    lengths = np.linalg.norm(live.vertices - live.plain, axis=2)
+    assert live.report.largest_at == lengths.max(axis=0).argmax()
+    joint = carrying_joint(baked.rig, live.report.largest_at)
+    where, printed = told.split("plain skinning")[1].split(";")[:2]
+    assert " ".join(where.split()) == f"by '{joint}'"
+    printed = 1e-3 * float(printed.split("mm")[0])
     assert off <= 1.05 * printed + 1e-6
     assert np.linalg.norm(live.vertices - live.plain, axis=2).max() > 10.0 * printed
 

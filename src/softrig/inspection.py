@@ -20,6 +20,7 @@ from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.models.pose_space_file import tensors_of
 from softrig.models.reduced import ReducedBody
 from softrig.project import MOST_POSES, Project, noted_scale, project_toml
+from softrig.rig.anatomy import outer_joints
 from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
 from softrig.rig.clip import Clip
@@ -210,6 +211,7 @@ def soft_facts(model: PoseSpaceModel) -> tuple[tuple[str, str], ...]:
         ("tets", f"{len(model.tets):,} of {len(model.vertices):,} vertices, {100.0 * model.fixed.mean():.0f} % held"),
         ("surface", f"{len(model.embedding_nodes):,} vertices, {len(model.triangles):,} triangles"),
         ("mass", f"{figure(model.vertex_mass.sum())} kg"),
+        *_material_fact(model),
         *_bony_fact(model),
         ("modes", f"{model.mode_count} {_region_words(model)}, {counted(len(model.poses), 'pose')}"),
         *_follower_words(model),
@@ -243,12 +245,24 @@ def _bony_fact(model: PoseSpaceModel) -> list[tuple[str, str]]:
         return [
             ("firm", "no hands, feet or head known by their joints' names; see firm under [material], or paint them")
         ]
-    names = [_clean(name) for name in names]
-    more = f", … ({len(names)})" if len(names) > MOST_JOINTS else ""
-    words = (
-        f"{', '.join(names[:MOST_JOINTS])}{more}, by their names or the project's (bony = false: as soft as the rest)"
-    )
+    words = f"{_some(names)}, by their names or the project's (bony = false: as soft as the rest)"
     return [("firm", words)] if names else []
+
+
+def _some(names: Sequence[str]) -> str:
+    """Names of joints, not too many."""
+    more = f", … ({len(names)})" if len(names) > MOST_JOINTS else ""
+    return ", ".join(map(_clean, names[:MOST_JOINTS])) + more
+
+
+def _material_fact(model: PoseSpaceModel) -> list[tuple[str, str]]:
+    """How stiff the flesh is, by the chosen tets."""
+    young = np.asarray(model.cubature.young) / 1e3
+    if not young.size:
+        return []
+    low, middle, high = (figure(float(value)) for value in np.percentile(young, (5.0, 50.0, 95.0)))
+    spread = "" if low == high else f", most of it {low} to {high}"
+    return [("flesh", f"Young's modulus {middle} kPa{spread}")]
 
 
 def _could_be_firm(model: PoseSpaceModel) -> bool:
@@ -399,10 +413,12 @@ def soft_remarks(model: PoseSpaceModel) -> tuple[str, ...]:
         remarks.append(
             f"to add what is worth a pose, let [poses] in the project file be this, and build again:\n{lines}"
         )
-    if not model.notes.get("firm joints") and _could_be_firm(model):
+    skin = skin_of(model.rig)
+    if skin is not None and not model.notes.get("firm joints") and _could_be_firm(model):
         remarks.append(
             "no joint is called hand, foot, head or the like, so all flesh is equally soft; what is mostly bone there "
-            'flaps: name its joints, firm = ["…"] under [material] in the project file, or paint it'
+            'flaps: name its joints, firm = ["…"] under [material] in the project file, or paint it; joints at the '
+            f"ends are {_some(outer_joints(skin))}"
         )
     shares = model.notes.get("basis", {}).get("compliance", {}).get("mean", [])
     if shares and min(shares) < STIFF:

@@ -8,6 +8,10 @@ from softrig.bench.record import Record, Row
 
 BEST, ALONE = "best of these shapes, %", "the same modes alone, exact forces"
 """A figure, and the row of modes beside which nothing yields."""
+EVERY_TET = "ours, forces of every tet"
+"""The row of ours without what the choice of tets costs."""
+SAME = 1e-3
+"""Errors nearer than this, of themselves, are those of one motion."""
 MOSTLY = 0.5
 """Share of the error that no motion of the modes could avoid: from here on the modes are what limits."""
 WHY_STIFFER = (
@@ -21,6 +25,10 @@ WHY_NEARER = (
 WHY_NEARER_ALTHOUGH = (
     "The same modes alone err less than ours here: their forces are exact, where ours are learned, and in this clip "
     "that counts for more than the rest of the flesh, which yields in ours alone."
+)
+WHY_TETS = (
+    "Nothing yields beside these modes: the same modes alone are ours with the forces of every tet, and ours asks a "
+    "few tets only. More of them (count under [cubature] in the project file) bring it nearer."
 )
 MODES_LIMIT = "More modes (--modes, or basis.modes in the project file) bring it nearer."
 MAPS_LIMIT = (
@@ -47,6 +55,9 @@ def why_alone(rows: Sequence[Row]) -> str:
     ours, alone = by_name.get("ours"), by_name.get(ALONE)
     if ours is None or alone is None or ours.ours is None or alone.ours is None or alone.ours == ours.ours:
         return ""
+    every = by_name.get(EVERY_TET)
+    if every is not None and every.ours is not None and abs(every.ours - alone.ours) <= SAME * alone.ours:
+        return WHY_TETS if alone.ours < ours.ours else ""
     if alone.ours > ours.ours:
         return WHY_STIFFER
     best = ours.also.get(BEST)

@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from softrig.bench.cases import CASES, CONVERGED_GOALS, FREQUENCY, FREQUENCY_GOAL, OTHERS, SWEPT, Case
-from softrig.bench.conclusions import ALONE, BEST, why_alone
+from softrig.bench.conclusions import ALONE, BEST, EVERY_TET, why_alone
 from softrig.bench.record import Record, Row, Sizes, model_sizes
 from softrig.console import Update
 from softrig.dynamics import Rayleigh
@@ -278,7 +278,7 @@ def case_rows(case: Case, cache: Path, *, converged: bool = True, stage: Stage =
     truth = Truth(case, ours, converged=converged, stage=stage)
     wanted: list[Callable[[], Row]] = [
         partial(truth.row, f"{case.what}: ours", ours, goal=case.goal),
-        partial(truth.row, f"{case.what}: ours, forces of every tet", ours, forces=every_tet),
+        partial(truth.row, f"{case.what}: {EVERY_TET}", ours, forces=every_tet),
         partial(truth.row, f"{case.what}: ours, nothing follows the modes", ours, forces=unfollowed),
         partial(truth.row, f"{case.what}: {ALONE}", ours, forces=exact_forces),
     ]

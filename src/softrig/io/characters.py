@@ -27,6 +27,8 @@ def unread_ending(path: str | Path, *others: str) -> FileFormatError:
     ending = Path(path).suffix.lower()
     known = ", ".join(sorted([*LOADERS, *others]))
     what = f"ending {ending}" if ending else "no ending"
+    if Path(path).is_dir():
+        return FileFormatError(path, f"this is a folder; name a file in it (softrig reads {known})")
     if not Path(path).exists():
         return FileFormatError(path, f"{NO_SUCH_FILE} (softrig reads {known})")
     return FileFormatError(path, f"{what}: softrig reads {known}")

@@ -15,6 +15,7 @@ from softrig.errors import InputError, SoftrigError, notice
 from softrig.inspection import region_trouble
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.pipeline.parallel import part_of
+from softrig.rig.bones import carrying_joint
 from softrig.rig.character import Character
 from softrig.rig.clip import Clip
 from softrig.simulation import Bake, Damping, Simulation
@@ -38,6 +39,8 @@ class Baked:
     done: Conversion | None
     largest_offset: float = 0.0
     """How far the flesh was from plain skinning at most, metres."""
+    joint: str = ""
+    """Which joint carries the flesh that was, where one does."""
     failure: str = ""
 
 
@@ -135,7 +138,8 @@ def _bake_one(
         done = write_motion(character, clip.name, times, vertices, path, name=f"{clip.name}.soft", options=options)
     except (SoftrigError, OSError) as error:
         return Baked(clip.name, path, None, failure=str(error))
-    return Baked(clip.name, path, done, made.report.largest_offset)
+    at = made.report.largest_at
+    return Baked(clip.name, path, done, made.report.largest_offset, carrying_joint(character.rig, at))
 
 
 def _paths(clips: Sequence[Clip], output: Path, ending: str) -> list[Path]:

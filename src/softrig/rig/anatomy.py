@@ -68,6 +68,18 @@ def bony_joints(character: Character, *, bony: bool = True, firm: Collection[str
     return sorted({skin.skeleton.names[node] for node in skin.binding.bones if softness[node] < 1.0})
 
 
+def outer_joints(skin: Skin) -> list[str]:
+    """Names of the joints that carry vertices and below which none does: hands, feet and heads are among them."""
+    parents = np.asarray(skin.skeleton.parents)
+    carries = np.zeros(len(parents), bool)
+    carries[np.asarray(skin.binding.bones)] = np.asarray(skin.binding.table.sum(axis=0)).ravel() > 0.0
+    below = np.zeros(len(parents), bool)
+    for node in range(len(parents))[::-1]:  # parents come first
+        if parents[node] >= 0:
+            below[parents[node]] |= carries[node] or below[node]
+    return [skin.skeleton.names[node] for node in np.flatnonzero(carries & ~below)]
+
+
 def bony_softness(character: Character, *, bony: bool = True, firm: Collection[str] = ()) -> np.ndarray | None:
     """(n̄,) softness by the joints (`node_softness`), mixed as the skin mixes them; None where all are soft."""
     skin = skin_of(character.rig)

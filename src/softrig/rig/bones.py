@@ -38,6 +38,15 @@ def skin_of(rig: Rig) -> Skin | None:
     return found
 
 
+def carrying_joint(rig: Rig, vertex: int) -> str:
+    """The name of the joint that carries most of a surface vertex; "" where no skin does."""
+    skin = skin_of(rig)
+    if skin is None or not 0 <= vertex < skin.binding.table.shape[0]:
+        return ""
+    row = skin.binding.table[[vertex]].toarray()[0]
+    return skin.skeleton.names[skin.binding.bones[int(np.argmax(row))]] if row.any() else ""
+
+
 def rest_bones(rig: Rig, skeleton: Skeleton | None, rest_positions: np.ndarray) -> list[Bone]:
     """The segments of all bones that carry vertices; joints that carry nothing (helpers) only end segments.
 

@@ -32,6 +32,8 @@ class BakeReport:
     """Inner steps, and how often one needed help."""
     largest_offset: float
     """Between the soft vertices and plain skinning, NaN if plain skinning was not made."""
+    largest_at: int = -1
+    """The vertex where it is; -1 if it is nowhere."""
     cycles: int = 0
     """Of a loop: cycles run through, the given one included."""
     seam: float = 0.0
@@ -139,10 +141,11 @@ def _shifted(progress: Progress, done: int, total: int) -> Progress:
 
 def _measured(report: BakeReport, offsets: np.ndarray, loop: bool) -> BakeReport:
     """`report` with the sizes of offsets (f, n̄, 3) from plain skinning and, of a loop, their steps."""
-    largest = float(np.linalg.norm(offsets, axis=2).max(initial=0.0))
+    lengths = np.linalg.norm(offsets, axis=2)
+    largest = float(lengths.max(initial=0.0))
+    at = int(np.argmax(lengths)) % lengths.shape[1] if largest > 0.0 else -1
+    report = replace(report, largest_offset=largest, largest_at=at)
     if not loop:
-        return replace(report, largest_offset=largest)
+        return report
     steps = np.linalg.norm(np.roll(offsets, -1, axis=0) - offsets, axis=2).max(axis=1, initial=0.0)
-    return replace(
-        report, largest_offset=largest, loop_step=float(steps[-1]), usual_step=float(steps[:-1].max(initial=0.0))
-    )
+    return replace(report, loop_step=float(steps[-1]), usual_step=float(steps[:-1].max(initial=0.0)))

@@ -271,7 +271,8 @@ class Simulation:
 
     def warm_up(self) -> None:
         """Compile all that a frame runs, so that no frame waits for it: about a minute the first time on a machine,
-        hundredths of a second from then on. The simulation stays where it is, to the bit. Set colliders first."""
+        less than a second in each process from then on. The simulation stays where it is, to the bit. Set colliders
+        first."""
         before = self.state()
         self.reset()
         try:
