@@ -1,9 +1,11 @@
 """Which joints carry mostly bone, by their names."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, hstack
 
 from characters_for_tests import limb
 from pose_models_for_tests import bar_model, mapped
@@ -43,6 +45,17 @@ def test_joints_at_the_ends_are_those_that_nothing_carries_on_from() -> None:
     assert {"Head", "LeftHand", "RightHand", "LeftFoot", "RightFoot"} <= set(found)
     assert not {"Spine", "LeftForearm", "LeftShin"} & set(found)
     assert len(found) < len(skin.skeleton.names) / 2
+
+
+def test_joints_that_skins_share_and_meshes_that_hang_on_joints_do_not_hide_ends() -> None:
+    skin = skin_of(built_in("gorilla").rig)
+    table, bones = skin.binding.table, np.asarray(skin.binding.bones)
+    nothing = csr_array(table.shape)
+    # A second skin of the same joints in which they carry nothing, and a mesh that hangs on one below a hand.
+    shared = Mock(skeleton=skin.skeleton, bones=np.concatenate([bones, bones]))
+    shared.binding.table = hstack([table, nothing, csr_array(np.ones((table.shape[0], 1)))]).tocsr()
+    shared.binding.bones = np.concatenate([bones, bones, bones[:1]])
+    assert outer_joints(shared) == outer_joints(skin)
 
 
 def test_a_vertex_is_carried_by_the_joint_that_has_most_of_it() -> None:

@@ -120,6 +120,12 @@ def test_the_footnote_fits_the_table_above_it() -> None:
     every = Row("ours, forces of every tet", "%", 5.0)
     assert "More of them (count under [cubature]" in why_alone([*compared(6.0, 5.0, 4.0).rows, every])
     assert why_alone([*compared(4.5, 5.0, 4.0).rows, every]) == "", "by chance"
+    assert why_alone([*compared(5.0001, 5.0, 4.0).rows, every]) == "", "the same motion"
+    leaning = compared(6.0, 5.0, 1.0)
+    assert "between the poses" in conclusion(leaning)
+    leaning = replace(leaning, rows=[*leaning.rows, every])
+    assert "between the poses" not in conclusion(leaning)
+    assert "more tets that are asked for their force" in conclusion(leaning)
     assert "err more than ours" in why_alone([*compared(6.0, 9.0, 4.0).rows, every])
     assert why_alone([Row("ours", "%", None, note="did not come through")]) == ""
 

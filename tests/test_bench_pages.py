@@ -310,7 +310,12 @@ def test_a_sweep_has_a_column_for_each_size() -> None:
     ]
     assert tables[2][0] == "| poses | 2 |"
     assert tables[2][2] == "| ours | 7 |"
-    assert "Command: softrig bench fidelity-sweep." in text
+    assert "<p><code>softrig bench fidelity-sweep</code></p>" in text
+    assert swept().remark in text
+    for marker in ("swept: step", "swept: fidelity-sweep | step, ms"):
+        known = {"step": example("step"), "fidelity-sweep": swept()}
+        with pytest.raises(InputError, match="shows a record of several sizes, and all of it"):
+            filled(f"<!-- {marker} --><!-- end record -->", known)
 
 
 def test_at_every_size_ours_errs_less_than_all_other_methods_as_the_page_says() -> None:

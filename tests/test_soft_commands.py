@@ -110,7 +110,7 @@ def test_bake_adds_a_soft_animation_within_the_printed_error(folder: Path) -> No
     assert live.report.largest_at == lengths.max(axis=0).argmax()
     joint = carrying_joint(baked.rig, live.report.largest_at)
     where, printed = told.split("plain skinning")[1].split(";")[:2]
-    assert " ".join(where.split()) == f"by '{joint}'"
+    assert " ".join(where.split()) == f"at '{joint}'"
     printed = 1e-3 * float(printed.split("mm")[0])
     assert off <= 1.05 * printed + 1e-6
     assert np.linalg.norm(live.vertices - live.plain, axis=2).max() > 10.0 * printed

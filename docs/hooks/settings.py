@@ -116,7 +116,7 @@ WORDS: dict[str, Word] = {
         meaning='`"change"`: the shape as sculpted already sags, and only turning it adds to that; `"full"`: it sags '
         'further; `"off"`: no weight.'
     ),
-    "inertia": Word("1", meaning="Factor on what the motion of the rig does to the flesh; 1 is physical."),
+    "inertia": Word("1", meaning="Factor on the rig's accelerations as the flesh feels them; 1 is physical."),
     "rate": Word("1/s"),
     "stiffness": Word("1", "1 everywhere"),
     "wind": Word("N/m²", "off", "The same force on every square metre of skin, along the world's axes."),

@@ -262,7 +262,7 @@ def _material_fact(model: PoseSpaceModel) -> list[tuple[str, str]]:
         return []
     low, middle, high = (figure(float(value)) for value in np.percentile(young, (5.0, 50.0, 95.0)))
     spread = "" if low == high else f", most of it {low} to {high}"
-    return [("flesh", f"Young's modulus {middle} kPa{spread}")]
+    return [("flesh", f"Young's modulus {middle} kPa{spread} (of the chosen tets)")]
 
 
 def _could_be_firm(model: PoseSpaceModel) -> bool:

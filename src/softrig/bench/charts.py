@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from softrig.bench.record import Record, Row
+from softrig.bench.record import Record, Row, capital
 from softrig.bench.scaling import FULL, SURFACE
 from softrig.bench.sweeps import sweeps
 from softrig.files import write_bytes
@@ -51,7 +51,7 @@ def _by_modes(record: Record) -> dict[str, str]:
         if lines:
             drawn[f"{record.name}-{WORDLESS.sub('-', f'{name}-{clip}')}.svg"] = line_plot(
                 lines,
-                title=f"{name[:1].upper()}{name[1:]} without '{clip}'",
+                title=capital(f"{name} without '{clip}'"),
                 x_label="modes",
                 y_label="off the full simulation, %",
                 size=SIZE,

@@ -37,6 +37,11 @@ MAPS_LIMIT = (
     "that are worth a pose, if any are, 'softrig info' of the built model names."
 )
 
+TETS_LIMIT = (
+    "The modes are not what limits it, and nothing yields beside them: more tets that are asked for their force (count "
+    "under [cubature] in the project file) bring it nearer, as far as those of every tet do."
+)
+
 
 def conclusion(record: Record) -> str:
     """How far ours is from the full simulation, how near its modes could come, and what helps."""
@@ -45,18 +50,26 @@ def conclusion(record: Record) -> str:
     best = ours.also.get(BEST)
     if best is None or ours.ours is None:
         return f"{told}."
-    helps = MODES_LIMIT if best >= MOSTLY * ours.ours else MAPS_LIMIT
+    limit = TETS_LIMIT if _is_alone({row.what: row for row in record.rows}) else MAPS_LIMIT
+    helps = MODES_LIMIT if best >= MOSTLY * ours.ours else limit
     return f"{told}; its {sizes['modes']} modes could come as near as {best:.3g} %. {helps}"
+
+
+def _is_alone(by_name: dict[str, Row]) -> bool:
+    """Whether nothing yields beside the modes: ours with the forces of every tet are the same modes alone."""
+    every, alone = (row.ours if (row := by_name.get(name)) is not None else None for name in (EVERY_TET, ALONE))
+    return every is not None and alone is not None and abs(every - alone) <= SAME * alone
 
 
 def why_alone(rows: Sequence[Row]) -> str:
     """Why the same modes alone are further from the full simulation than ours, or nearer; "" where neither is so."""
     by_name = {row.what: row for row in rows}
     ours, alone = by_name.get("ours"), by_name.get(ALONE)
-    if ours is None or alone is None or ours.ours is None or alone.ours is None or alone.ours == ours.ours:
+    if ours is None or alone is None or ours.ours is None or alone.ours is None:
         return ""
-    every = by_name.get(EVERY_TET)
-    if every is not None and every.ours is not None and abs(every.ours - alone.ours) <= SAME * alone.ours:
+    if abs(alone.ours - ours.ours) <= SAME * alone.ours:
+        return ""
+    if _is_alone(by_name):
         return WHY_TETS if alone.ours < ours.ours else ""
     if alone.ours > ours.ours:
         return WHY_STIFFER

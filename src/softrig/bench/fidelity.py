@@ -19,10 +19,11 @@ from threadpoolctl import threadpool_limits
 from softrig.bench.cases import CASES, CONVERGED_GOALS, FREQUENCY, FREQUENCY_GOAL, OTHERS, SWEPT, Case
 from softrig.bench.conclusions import ALONE, BEST, EVERY_TET, why_alone
 from softrig.bench.record import Record, Row, Sizes, model_sizes
+from softrig.bench.sweeps import STEP
 from softrig.console import Update
 from softrig.dynamics import Rayleigh
 from softrig.errors import InputError, SolverError, notice
-from softrig.fidelity import compare, trajectory_error
+from softrig.fidelity import FidelityReport, compare, trajectory_error
 from softrig.machine import this_machine
 from softrig.models.moving import FullSimulation
 from softrig.models.pose_space import PoseSpaceModel, polar_rotations
@@ -61,6 +62,8 @@ CONVERGED = 720.0
 """Steps a second of the simulation that is called converged, each solved to the end."""
 LINEAR = 0.02
 """Of the accelerations that the flesh feels: under so little nothing goes beyond the linear part."""
+OURS_LINEAR, IF_LINEAR = "ours, where all is linear", "the full body, if it were linear"
+"""Rows."""
 MODES = (10, 25, 50, 100, 200)
 POSES = (1, 2, 4, 8)
 
@@ -134,9 +137,7 @@ class Truth:
         seen = slice(0, self.stop)
         also |= {
             "ours on the surface, %": 100.0 * trajectory_error(reduced[seen], truth[seen], areas),
-            "peak, of the true one": report.peak_ratio,
-            FREQUENCY: 100.0 * (report.frequency_ratio - 1.0),
-            "half-life, of the true one": report.half_life_ratio,
+            **_swing(report),
         }
         error = trajectory_error(surface[seen], truth[seen], areas)
         return Row(what, "%", 100.0 * error, also=_known(also), note=note)
@@ -148,9 +149,7 @@ class Truth:
         report = compare(moved, self.motion, model.vertex_mass, RATE, stop=self.stop, rest=self.rest, tets=model.tets)
         seen = slice(0, self.stop)
         also = {
-            "peak, of the true one": report.peak_ratio,
-            FREQUENCY: 100.0 * (report.frequency_ratio - 1.0),
-            "half-life, of the true one": report.half_life_ratio,
+            **_swing(report),
             "volume drift, %": 100.0 * report.volume_drift[0],
             "true volume drift, %": 100.0 * report.volume_drift[1],
             "overlap added, ml": 1e6 * float((self._shared(moved) - self._overlaps).mean()),
@@ -183,13 +182,17 @@ class Truth:
     def _plain_row(self, what: str, moved: np.ndarray, truth: np.ndarray) -> Row:
         mass, seen = self._ours.model.vertex_mass, slice(0, self.stop)
         report = compare(moved, truth, mass, RATE, stop=self.stop)
-        also = {
-            "peak, of the true one": report.peak_ratio,
-            FREQUENCY: 100.0 * (report.frequency_ratio - 1.0),
-            "half-life, of the true one": report.half_life_ratio,
-        }
         error = trajectory_error(moved[seen], truth[seen], mass)
-        return Row(what, "%", 100.0 * error, also=_known(also))
+        return Row(what, "%", 100.0 * error, also=_known(_swing(report)))
+
+
+def _swing(report: FidelityReport) -> dict[str, float]:
+    """What an eye sees of a swing."""
+    return {
+        "peak, of the true one": report.peak_ratio,
+        FREQUENCY: 100.0 * (report.frequency_ratio - 1.0),
+        "half-life, of the true one": report.half_life_ratio,
+    }
 
 
 def _known(figures: dict[str, float]) -> dict[str, float]:
@@ -242,10 +245,11 @@ def compare_clip(
     """The reduced motion of `character` in one of its clips beside the full simulation's: a table of errors, percent.
 
     `unseen`: the build leaves the clip out, as if it were made later. `baselines`: also without regions, without
-    rehearsal, with one basis for all poses or the neutral one, by the paper's recipe (five more builds), and a coarse
-    full mesh of equal cost. `converged`: also against a full simulation at 720 steps a second, each solved to the end,
-    which takes longer than all the rest. `folder`: where the project's sculpts and maps lie. `cache`: a folder
-    for finished stages, to be used again. `stage`: opens a stage by its title, to show how far it is.
+    rehearsal, with one basis for all poses or the neutral one, by the paper's recipe (five more builds), a coarse full
+    mesh of equal cost, and both so little accelerated that all is linear (one more full simulation). `converged`: also
+    against a full simulation at 720 steps a second, each solved to the end, which takes longer than all the rest.
+    `folder`: where the project's sculpts and maps lie. `cache`: a folder for finished stages, to be used again.
+    `stage`: opens a stage by its title, to show how far it is.
     """
     character.clip(clip)  # an unknown one is told before anything is built
     if unseen and len(character.clips) == 1:
@@ -306,8 +310,8 @@ def _variants(
         wanted.append(partial(truth.row, f"{case.what}: ours, maps that know the clip", ours, forces=along))
     wanted.append(partial(truth.row, f"{case.what}: ours, the whole body one region", whole))
     wanted.append(partial(truth.row, f"{case.what}: ours, nothing rehearsed", unrehearsed))
-    wanted.append(partial(truth.linear_row, f"{case.what}: ours, where all is linear"))
-    wanted.append(partial(truth.linear_body_row, f"{case.what}: the full body, if it were linear"))
+    wanted.append(partial(truth.linear_row, f"{case.what}: {OURS_LINEAR}"))
+    wanted.append(partial(truth.linear_body_row, f"{case.what}: {IF_LINEAR}"))
     return wanted
 
 
@@ -407,7 +411,7 @@ def _swept(task: tuple[Case, str, Project, Path]) -> tuple[list[Row], Sizes]:
         return [Row(f"{case.what}: ours", "%", None, note=f"not compared: {trouble}")], {}
     row = truth.row(f"{case.what}: ours", ours)
     with threadpool_limits(1):
-        step = {"step, ms": 1e3 * step_times(ours.model, rounds=100)["least"]}
+        step = {STEP: 1e3 * step_times(ours.model, rounds=100)["least"]}
     rows = [
         replace(row, also=row.also | step),
         truth.row(f"{case.what}: {ALONE}", ours, forces=exact_forces),
@@ -474,6 +478,7 @@ def _record(name: str, title: str, rows: list[Row], sizes: Sizes, more: str) -> 
         "body's tets turn against the rig at most, at the worst of these moments; frequency and decay in the second "
         "after the clip in which the rig stands still"
     )
-    linear = "where all is linear, both feel a fiftieth of the accelerations; if it were linear, 50 times that motion"
-    told = (common, linear if any("linear" in row.what for row in rows) else "", more)
+    times = f"{1.0 / LINEAR:.0f}"
+    linear = f"{OURS_LINEAR}: both feel 1/{times} of the accelerations; {IF_LINEAR}: {times} times that motion"
+    told = (common, linear if any(row.what.endswith(IF_LINEAR) for row in rows) else "", more)
     return Record(name, title, this_machine(), rows, "; ".join(filter(None, told)) + ".", sizes)

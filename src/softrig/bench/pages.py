@@ -72,13 +72,17 @@ def _content(match: re.Match[str], records: Sequence[Record]) -> str:
         raise InputError(f"a marker shows one record, or one row of it without columns: {match['name']}")
     if match["row"] is not None:
         return record.row(match["row"]).told()
+    command = f"softrig bench {record.name}{' --long' if record.long else ''}"
     if match["kind"] == "swept":
-        return f"\n{sweep_tables(record)}\n{record.folded_origin()}"
+        tables = sweep_tables(record)
+        if not tables or match["columns"] is not None:
+            raise InputError(f"a marker 'swept' shows a record of several sizes, and all of it: {match['name']}")
+        return f"\n{tables}\n{record.remark}\n\n{record.folded_origin(command)}"
     columns = match["columns"].split(" | ") if match["columns"] else []
     known = {name for row in record.rows for name in row.also}
     if not set(columns) <= known:
         raise InputError(f"record {record.name} has no column {', '.join(sorted(set(columns) - known))}")
-    return f"\n{record.folded(columns or None)}"
+    return f"\n{record.folded(columns or None, command=command)}"
 
 
 def missed_goals(records: Sequence[Record]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from html import escape
@@ -107,6 +107,8 @@ class Record:
     """Head of the column of our figures."""
     notes: str = "remark"
     """Head of the column of notes."""
+    long: bool = False
+    """Whether it is the longer form of one that has two."""
     date: str = field(default_factory=lambda: datetime.now(tz=UTC).date().isoformat())
     """When, year-month-day."""
     load: tuple[float, float] | None = None
@@ -157,16 +159,17 @@ class Record:
         """The section without its title: the table, the remark, sizes, machine and date."""
         return self._shown([("", list(self.rows))], None) + "".join(f"\n{line}\n" for line in self.origin())
 
-    def folded(self, columns: Sequence[str] | None = None) -> str:
+    def folded(self, columns: Sequence[str] | None = None, *, command: str = "") -> str:
         """The same for readers: a table for each of what it is about, of further figures only those in `columns`, and
-        what it was measured with folded away."""
-        return f"{self._shown(self.groups(), columns)}\n{self.folded_origin()}"
+        what it was measured with, and by which `command`, folded away."""
+        return f"{self._shown(self.groups(), columns)}\n{self.folded_origin(command)}"
 
-    def folded_origin(self) -> str:
-        """What it was measured by and with, folded away."""
-        told = [f"Command: softrig bench {self.name}.", *self.origin()]
-        origin = "".join(f"<p>{escape(line, quote=False)}</p>\n" for line in told)
-        return f"<details><summary>Command, sizes, machine and date</summary>\n{origin}</details>\n"
+    def folded_origin(self, command: str = "") -> str:
+        """What it was measured with, and by which `command`, folded away."""
+        origin = "".join(f"<p>{escape(line, quote=False)}</p>\n" for line in self.origin())
+        by = f"<p><code>{escape(command, quote=False)}</code></p>\n" if command else ""
+        title = "Command, sizes, machine and date" if command else "Sizes, machine and date"
+        return f"<details><summary>{title}</summary>\n{by}{origin}</details>\n"
 
     def origin(self) -> list[str]:
         """What it was measured with, and when: sentences."""
@@ -176,10 +179,7 @@ class Record:
         parts = []
         for of, rows in groups:
             head, lines = _table(self, rows, columns)
-            texts = self.words(rows)
-            rule = ["---" if column in texts else "---:" for column in head]
-            told = "\n".join("| " + " | ".join(map(cell, cells)) + " |" for cells in [head, rule, *lines])
-            parts.append((f"**{of[:1].upper()}{of[1:]}**\n\n" if of else "") + f"{told}\n")
+            parts.append(markdown_table(of, head, lines, self.words(rows)))
         return "\n".join([*parts, *([f"{self.remark}\n"] if self.remark else [])])
 
     def measured(self) -> str:
@@ -280,6 +280,18 @@ def _goal(row: Row) -> str:
         return ""
     told = f"{row.bound}{UNBROKEN}{number(row.goal)}"
     return told if row.ours is None else f"{told}{UNBROKEN}{'✓' if row.is_met else '✗'}"
+
+
+def markdown_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]], words: Collection[str]) -> str:
+    """A table with its `title`, if it has one, in bold; columns whose heads are among `words` begin at the left."""
+    rule = ["---" if column in words else "---:" for column in head]
+    told = "\n".join("| " + " | ".join(map(cell, cells)) + " |" for cells in [head, rule, *lines])
+    return (f"**{capital(title)}**\n\n" if title else "") + f"{told}\n"
+
+
+def capital(text: str) -> str:
+    """With a capital at the beginning and all else as it is."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def cell(text: str) -> str:

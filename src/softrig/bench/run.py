@@ -65,7 +65,13 @@ def measured(bench: Bench, name: str, *, long: bool = False) -> Record:
         record = bench.function(long=long)(update)
     seconds = time.perf_counter() - start
     today = datetime.now(tz=UTC).date().isoformat()
-    return replace(record, date=today, load=(load, this_machine().load), seconds=round(seconds, 1))
+    return replace(
+        record,
+        date=today,
+        load=(load, this_machine().load),
+        seconds=round(seconds, 1),
+        long=long and bench.longer is not None,
+    )
 
 
 def announcement(benches: dict[str, Bench], *, long: bool = False) -> str:

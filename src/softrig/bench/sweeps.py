@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from softrig.bench.conclusions import BEST
-from softrig.bench.record import Record, Row, cell
-from softrig.words import figure
+from softrig.bench.record import Record, Row, markdown_table, number
 
-SWEPT = re.compile(
+NAMED = re.compile(
     r"(?P<name>.+), (?:r = (?P<modes>\d+)|(?P<poses>\d+) poses?), without '(?P<clip>.+)': (?P<method>.+)"
 )
 """What rows are called that `fidelity_sweep` makes."""
@@ -24,7 +23,7 @@ def sweeps(record: Record, axis: str) -> dict[tuple[str, str], Sweep]:
     """By character and clip, the rows that differ in their number of "modes" or "poses", `axis`."""
     found: dict[tuple[str, str], Sweep] = {}
     for row in record.rows:
-        match = SWEPT.fullmatch(row.what)
+        match = NAMED.fullmatch(row.what)
         if match is not None and match[axis] is not None:
             methods = found.setdefault((match["name"], match["clip"]), {})
             methods.setdefault(match["method"], {})[int(match[axis])] = row
@@ -37,18 +36,17 @@ def sweep_tables(record: Record) -> str:
     for axis in ("modes", "poses"):
         for (name, clip), methods in sweeps(record, axis).items():
             sizes = sorted({size for rows in methods.values() for size in rows})
-            lines = [[axis, *(str(size) for size in sizes)], ["---", *("---:" for _ in sizes)]]
+            lines = []
             for method, rows in methods.items():
                 lines.append([method, *(_told(rows.get(size)) for size in sizes)])
                 if method == OURS:
                     lines += [[words, *(_told(rows.get(size), of) for size in sizes)] for of, words in ALSO.items()]
-            table = "\n".join("| " + " | ".join(map(cell, cells)) + " |" for cells in lines)
-            parts.append(f"**{name[:1].upper()}{name[1:]} without '{clip}': % off the full simulation**\n\n{table}\n")
+            title = f"{name} without '{clip}': % off the full simulation"
+            parts.append(markdown_table(title, [axis, *map(str, sizes)], lines, {axis}))
     return "\n".join(parts)
 
 
 def _told(row: Row | None, further: str | None = None) -> str:
     if row is None:
         return ""
-    value = row.ours if further is None else row.also.get(further)
-    return "–" if value is None else figure(value)
+    return number(row.ours if further is None else row.also.get(further)) or "–"

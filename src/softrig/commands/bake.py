@@ -57,7 +57,7 @@ def bake(
         if result.done is None:
             typer.echo(f"  {result.clip:<16} failed: {result.failure}", err=True)
             continue
-        where = f" by '{result.joint}'" if result.joint else ""
+        where = f" at '{result.joint}'" if result.joint and result.largest_offset >= STILL else ""
         offset = f"flesh up to {1e3 * result.largest_offset:.0f} mm from plain skinning{where}"
         told = f"{result.done.frames} frames, {offset}"
         lost = f"{1e3 * result.done.error:.2g} mm off the simulation" if result.done.error else "exact"

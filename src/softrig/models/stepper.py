@@ -89,8 +89,8 @@ class Stepper:
     """Steps a `PoseSpaceModel` at a fixed rate (hertz).
 
     `method`: "newmark" or "backward-euler"; `iterations` of Newton a step, by default `enough_iterations`; `modes`:
-    fewer modes than the model has (level of detail). `inertia_scale` multiplies what the rig's own motion does to the
-    flesh, not gravity. `rig`: another rig of the same parameters. `turns`: unless several iterations are asked for, or
+    fewer modes than the model has (level of detail). `inertia_scale` multiplies the rig's accelerations as the flesh
+    feels them; not gravity, nor what turning frames do. `rig`: another rig of the same parameters. `turns`: unless several iterations are asked for, or
     one where tets hold the linear part, in so many turns all of them have had their tangent made anew, an equal part
     in each; 1 is Newton's method as it is written. A step never gives NaN: see `counters`.
     """
@@ -213,7 +213,7 @@ class Stepper:
 
     @property
     def inertia_scale(self) -> float:
-        """Factor on the forces of the rig's motion, 1 is physical."""
+        """Factor on the rig's accelerations as the flesh feels them, 1 is physical."""
         return float(self._memory.settings[tables.INERTIA])
 
     @inertia_scale.setter

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from softrig.rig.bones import skin_of
+from softrig.rig.bones import carried_by_nodes, skin_of
 from softrig.rig.character import Character
 from softrig.rig.skeleton import Skeleton
 from softrig.rig.skinning import Skin
@@ -70,9 +70,7 @@ def bony_joints(character: Character, *, bony: bool = True, firm: Collection[str
 
 def outer_joints(skin: Skin) -> list[str]:
     """Names of the joints that carry vertices and below which none does: hands, feet and heads are among them."""
-    parents = np.asarray(skin.skeleton.parents)
-    carries = np.zeros(len(parents), bool)
-    carries[np.asarray(skin.binding.bones)] = np.asarray(skin.binding.table.sum(axis=0)).ravel() > 0.0
+    parents, carries = skin.skeleton.parents, carried_by_nodes(skin) > 0.0
     below = np.zeros(len(parents), bool)
     for node in range(len(parents))[::-1]:  # parents come first
         if parents[node] >= 0:

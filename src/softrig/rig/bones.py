@@ -70,13 +70,17 @@ def rest_bones(rig: Rig, skeleton: Skeleton | None, rest_positions: np.ndarray) 
     return bones
 
 
+def carried_by_nodes(skin: Skin) -> np.ndarray:
+    """(j,) sums of skin weights of the skeleton's nodes, as bones: several skins may share one."""
+    sums = np.zeros(len(skin.skeleton))
+    np.add.at(sums, skin.bones, np.asarray(skin.binding.table[:, : len(skin.bones)].sum(axis=0)).ravel())
+    return sums
+
+
 def _carried(skin: Skin, nodes: int, rest_positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of each node the sum of skin weights (j,) and the centre (j, 3) of the vertices it carries as a bone."""
-    table = skin.binding.table[:, : len(skin.bones)]
-    shares = np.asarray(table.sum(axis=0)).ravel()
-    moments = np.asarray(table.T @ rest_positions)
-    sums, centres = np.zeros(nodes), np.zeros((nodes, 3))
-    np.add.at(sums, skin.bones, shares)
+    moments = np.asarray(skin.binding.table[:, : len(skin.bones)].T @ rest_positions)
+    sums, centres = carried_by_nodes(skin), np.zeros((nodes, 3))
     np.add.at(centres, skin.bones, moments)
     return sums, centres / np.where(sums > 0.0, sums, 1.0)[:, None]
 

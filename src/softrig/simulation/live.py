@@ -277,7 +277,8 @@ class Simulation:
         self.reset()
         try:
             for _ in range(WARMING_FRAMES):
-                self.step(self.parameters.rest)
+                # An inner step each, neither a stall nor too short to be one.
+                self.step(self.parameters.rest, min(max(1.0 / self.rate, SHORTEST_FRAME), LONGEST_FRAME))
         finally:
             self.restore(before)
 
