@@ -230,7 +230,7 @@ def _default_against_paper(load: Pulled, local: Pulled) -> str:
         sum(worse), "no worse here than the paper's recipe"
     )
     return (
-        f"softrig's default, load modes, is {verdict}: {' and '.join(parts)}. It is made of answers to the rig's own "
+        f"softrig's default, load modes, is {verdict}: {', and '.join(parts)}. It is made of answers to the rig's own "
         "accelerations, with no thought of a pull at a cheek."
     )
 
