@@ -478,7 +478,7 @@ def test_warming_up_leaves_the_simulation_where_it_is(frames, cut):
     kept, warmed = Simulation(model), Simulation(model)
     for simulation in (kept, warmed):
         simulation.colliders = [Plane((0.0, model.vertices[:, 1].min() - 0.01, 0.0), (0.0, 1.0, 0.0))]
-        simulation.pull(0, np.array([0.5, 1.0, 0.0]))
+        simulation.pull(int(np.argmin(model.fixed[model.embedding_nodes].any(axis=1))), np.array([0.5, 1.0, 0.0]))
         simulation.run(poses[:frames])
         simulation.step(poses[frames], 0.6e-4)  # waits for the next frame
         if cut:
