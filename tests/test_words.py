@@ -11,7 +11,17 @@ from pathlib import Path
 import pytest
 
 from softrig.errors import Notice, notice
-from softrig.words import counted, figure, has_no, nearest, none_called, quoted, so_many_are, told_by_system
+from softrig.words import (
+    counted,
+    figure,
+    has_no,
+    nearest,
+    no_such_file,
+    none_called,
+    quoted,
+    so_many_are,
+    told_by_system,
+)
 
 
 def test_counts_and_figures() -> None:
@@ -59,3 +69,14 @@ def test_a_notice_is_one_line_for_who_calls_from_python(tmp_path: Path) -> None:
     assert caught == []
     with pytest.warns(Notice, match="heard"):
         notice("heard")
+
+
+def test_a_missing_file_is_guessed_among_those_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "CesiumMan.glb").touch()
+    (tmp_path / "CesiumMan.softrig").touch()
+    missing = "there is no such file"
+    assert no_such_file(tmp_path / "CesiumMna.glb") == f"{missing}, did you mean 'CesiumMan.glb'?"
+    assert no_such_file(str(tmp_path / "cesiumman.softrig")) == f"{missing}, did you mean 'CesiumMan.softrig'?"
+    assert no_such_file(tmp_path / "CesiumMan.toml") == missing
+    assert no_such_file(tmp_path / "nowhere" / "hero.glb") == missing
+    assert no_such_file("hero\0.glb") == missing

@@ -6,8 +6,10 @@ import difflib
 import errno
 import os
 from collections.abc import Sequence
+from itertools import islice
 
-NO_SUCH_FILE = "there is no such file"
+MOST_NEIGHBOURS = 1000
+"""Files of a folder that are looked at for one that was meant."""
 
 
 def counted(count: int, noun: str) -> str:
@@ -56,8 +58,20 @@ def none_called(what: str, name: str, known: Sequence[str]) -> str:
     return f"no {what} is called '{name}'{asked}{' There' if asked else '; there'} are: {quoted(known)}"
 
 
+def no_such_file(path: str | os.PathLike[str]) -> str:
+    """That there is no such file, did you mean 'hero.glb'? of those beside it that end alike."""
+    folder, name = os.path.split(os.fspath(path))
+    ending = os.path.splitext(name)[1]
+    try:
+        with os.scandir(folder or ".") as entries:
+            beside = [entry.name for entry in islice(entries, MOST_NEIGHBOURS) if entry.name.endswith(ending)]
+    except (OSError, ValueError):
+        beside = []
+    return f"there is no such file{did_you_mean(name, [other for other in beside if other.isprintable()])}"
+
+
 def told_by_system(error: OSError) -> str:
     """An error of the system in a line. Of a missing file in the words that are used everywhere."""
     if error.errno == errno.ENOENT and error.strerror == os.strerror(errno.ENOENT) and error.filename:
-        return f"{error.filename}: {NO_SUCH_FILE}"
+        return f"{error.filename}: {no_such_file(error.filename)}"
     return f"{error.strerror or error}: {error.filename or ''}"

@@ -17,7 +17,7 @@ def compare(
     named: Annotated[str | None, typer.Option("--clip", help="The clip, instead of CLIP.")] = None,
     seen: Annotated[bool, typer.Option("--seen", help="The build sees the clip; by default it is left out.")] = False,
     baselines: Annotated[
-        bool, typer.Option("--baselines", help="The paper's recipe and simpler models, too, and what is linear: five more builds.")
+        bool, typer.Option("--baselines", help="The paper's recipe, simpler models, what is linear: five more builds.")
     ] = False,
     converged: Annotated[
         bool,

@@ -59,11 +59,11 @@ def require_model(path: Path) -> None:
     from softrig.characters import CHARACTERS
     from softrig.errors import InputError
     from softrig.io.characters import LOADERS
-    from softrig.words import NO_SUCH_FILE
+    from softrig.words import no_such_file
 
     is_built_in = not path.exists() and str(path) in CHARACTERS
     if not path.exists() and not is_built_in:
-        raise InputError(f"{path}: {NO_SUCH_FILE}")
+        raise InputError(f"{path}: {no_such_file(path)}")
     if is_built_in or path.suffix.lower() in LOADERS:
         raise InputError(
             f"{path}: by its name this is a character, not a model; build it first: "

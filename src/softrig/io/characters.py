@@ -11,7 +11,7 @@ from softrig.io.format_error import FileFormatError
 from softrig.io.gltf import load_gltf
 from softrig.io.sizes import size_trouble
 from softrig.rig.character import Character
-from softrig.words import NO_SUCH_FILE
+from softrig.words import no_such_file
 
 LOADERS: dict[str, Callable[..., Character]] = {
     ".glb": load_gltf,
@@ -30,7 +30,7 @@ def unread_ending(path: str | Path, *others: str) -> FileFormatError:
     if Path(path).is_dir():
         return FileFormatError(path, f"this is a folder; name a file in it (softrig reads {known})")
     if not Path(path).exists():
-        return FileFormatError(path, f"{NO_SUCH_FILE} (softrig reads {known})")
+        return FileFormatError(path, f"{no_such_file(path)} (softrig reads {known})")
     return FileFormatError(path, f"{what}: softrig reads {known}")
 
 

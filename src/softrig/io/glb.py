@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from softrig.io.format_error import FileFormatError
 from softrig.io.json_fields import JsonObject
-from softrig.words import NO_SUCH_FILE
+from softrig.words import no_such_file
 
 _MAGIC = b"glTF"
 _HEADER = struct.Struct("<4sII")
@@ -40,7 +40,7 @@ def read_document(path: str | Path) -> GltfDocument:
     source = Path(path)
     try:
         if not source.is_file():
-            raise FileFormatError(source, "is not a file" if source.exists() else NO_SUCH_FILE)
+            raise FileFormatError(source, "is not a file" if source.exists() else no_such_file(source))
         content = source.read_bytes()
     except (OSError, ValueError) as trouble:
         if isinstance(trouble, FileFormatError):

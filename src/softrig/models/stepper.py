@@ -90,9 +90,10 @@ class Stepper:
 
     `method`: "newmark" or "backward-euler"; `iterations` of Newton a step, by default `enough_iterations`; `modes`:
     fewer modes than the model has (level of detail). `inertia_scale` multiplies the rig's accelerations as the flesh
-    feels them; not gravity, nor what turning frames do. `rig`: another rig of the same parameters. `turns`: unless several iterations are asked for, or
-    one where tets hold the linear part, in so many turns all of them have had their tangent made anew, an equal part
-    in each; 1 is Newton's method as it is written. A step never gives NaN: see `counters`.
+    feels them; not gravity, nor what turning frames do. `rig`: another rig of the same parameters. `turns`: unless
+    several iterations are asked for, or one where tets hold the linear part, in so many turns all of them have had
+    their tangent made anew, an equal part in each; 1 is Newton's method as it is written. A step never gives NaN: see
+    `counters`.
     """
 
     def __init__(

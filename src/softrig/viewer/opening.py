@@ -26,7 +26,7 @@ from softrig.viewer.character import SoftCharacter
 from softrig.viewer.coats import coat_of
 from softrig.viewer.plain import PlainCharacter
 from softrig.viewer.subjects import Subject
-from softrig.words import NO_SUCH_FILE
+from softrig.words import no_such_file
 
 BODY_STEP = 1e-3
 """Seconds: the step of a reduced body that comes without a simulation."""
@@ -85,7 +85,7 @@ def found(name: str | Path, project: Path | None = None) -> Found:
         character = named_character(name, scale=decided.metres_per_unit)
         return Found(character, str(name), None if builtin else path, decided, where)
     if not path.is_file():
-        raise ModelFileError(f"{path}: {NO_SUCH_FILE}")
+        raise ModelFileError(f"{path}: {no_such_file(path)}")
     model = load_model(path)
     if isinstance(model, ReducedBody):
         return Found(model, path.stem, path, Project(), None)
