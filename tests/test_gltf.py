@@ -54,7 +54,7 @@ def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path):
     file.write_bytes(b"3ds")
     with pytest.raises(FileFormatError, match=r"hero\.max: ending \.max: softrig reads .*\.glb, \.gltf, .*\.vrm"):
         load_character(file)
-    with pytest.raises(FileFormatError, match=r"hera\.max: there is no such file, did you mean .* \(softrig reads .*\.glb"):
+    with pytest.raises(FileFormatError, match=r"hera\.max: there is no such file, did you mean .* \(softrig reads"):
         load_character(tmp_path / "hera.max")
     assert {".glb", ".gltf", ".vrm"} <= set(LOADERS)
     with pytest.raises(FileFormatError, match="this is a folder; name a file in it"):
