@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from softrig.dynamics import Rayleigh
@@ -29,24 +32,15 @@ def full_simulation(
 
     Both move alike; small bodies step many times quicker so, and what a coarse mesh costs is what it need cost.
     """
-    if iterations == 1 and is_small(model):
-        return SmallSimulation(
-            model,
-            fabric.young,
-            fabric.poisson,
-            rate=rate,
-            damping=damping,
-            gravity=gravity,
-            sag_free=sag_free,
-            inertia_scale=inertia_scale,
-        )
-    return FullSimulation(
+    small = iterations == 1 and is_small(model)
+    kind: Callable[..., FullSimulation | SmallSimulation]
+    kind = SmallSimulation if small else partial(FullSimulation, iterations=iterations)
+    return kind(
         model,
         fabric.young,
         fabric.poisson,
         rate=rate,
         damping=damping,
-        iterations=iterations,
         gravity=gravity,
         sag_free=sag_free,
         inertia_scale=inertia_scale,
