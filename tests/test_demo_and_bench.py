@@ -15,13 +15,12 @@ from softrig.bench import BENCHES, run_benches
 from softrig.bench.record import UNBROKEN, Record, Row, number
 from softrig.cli import app
 from softrig.demo import run_character_demo, run_demo
-from softrig.demo.character import GIF_SIZE, LIGHT, whole_camera
 from softrig.errors import InputError
 from softrig.io.characters import load_character
 from softrig.machine import this_machine, timed
 from softrig.models.file import load_model
+from softrig.pipeline.showing import MOVING_SIZE
 from softrig.project import Project
-from softrig.render import Ground
 
 
 @pytest.fixture(scope="module")
@@ -105,17 +104,6 @@ def test_command_line_tells_its_version_and_refuses_nonsense(tmp_path: Path) -> 
     assert isinstance(result.exception, InputError)
 
 
-@pytest.mark.parametrize("lift", [0.0, 1.0, 3.0])
-def test_the_demos_camera_sees_a_jumper_and_its_shadow(lift: float) -> None:
-    body = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 3))
-    body[:, 1] += 1.0 + lift
-    camera = whole_camera(body, Ground(0.0))
-    half = np.tan(camera.field_of_view / 2) * np.array([GIF_SIZE[0] / GIF_SIZE[1], 1.0])
-    for seen in (body, LIGHT.shadow(body)):
-        x, y, away = camera.axes() @ (seen - camera.eye).T
-        assert (np.abs(np.stack([x, y]) / away) < half[:, None]).all()
-
-
 @pytest.mark.filterwarnings("ignore::softrig.errors.Notice")
 def test_the_character_demo_builds_bakes_and_shows(tmp_path: Path) -> None:
     settings = Project().changed(
@@ -141,7 +129,7 @@ def test_the_character_demo_builds_bakes_and_shows(tmp_path: Path) -> None:
             animation.seek(frame)
             frames.append(np.asarray(animation.convert("RGB")))
     moving = (np.stack(frames) != frames[0]).any(axis=(0, 3))
-    height, width = GIF_SIZE[1], GIF_SIZE[0]
+    height, width = MOVING_SIZE[1], MOVING_SIZE[0]
     assert moving.shape[1] >= 2 * width
     assert moving.shape[0] > height, "captions stand below the pictures"
     for left in (0, moving.shape[1] - width):

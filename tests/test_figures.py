@@ -19,8 +19,9 @@ from softrig.errors import InputError
 from softrig.figures import FIGURES, clips, figure_line, run, run_figures
 from softrig.figures.chart import OURS, Line, line_chart
 from softrig.figures.figure import Figure, made, png_bytes, read_figures, write_index
-from softrig.figures.look import heat, key, scale_end
+from softrig.figures.look import heat, key
 from softrig.figures.sheet import Panel, sheet, spelt
+from softrig.render import scale_end
 from softrig.simulation import Bake
 from softrig.simulation.baking import BakeReport
 

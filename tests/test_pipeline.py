@@ -22,7 +22,14 @@ from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.pipeline.baking import bake, model_simulation
 from softrig.pipeline.build import Built, build, build_parts
 from softrig.pipeline.cache import StageCache
-from softrig.pipeline.compare import default_damping, exact_forces, full_trajectory, reduced_trajectory
+from softrig.pipeline.compare import (
+    KEPT,
+    PART,
+    default_damping,
+    exact_forces,
+    full_trajectory,
+    reduced_trajectory,
+)
 from softrig.pipeline.drift import differing_settings
 from softrig.pipeline.flesh import make_flesh
 from softrig.pipeline.inertia import clip_inertia_errors
@@ -130,6 +137,39 @@ def test_shapes_of_one_pose_serve_a_bend_where_frames_turn_them(cache: Path) -> 
         reduced = reduced_trajectory(built.model, poses, 60.0, damping=damping)
         errors.append(trajectory_error(reduced, full, built.model.vertex_mass))
     assert errors[1] < 0.65 * errors[0], errors
+
+
+def test_a_full_motion_that_was_stopped_goes_on_as_if_it_had_not_been(built: Built, tmp_path: Path) -> None:
+    _, poses = built.character.clips[0].resample(60.0)
+    poses, damping = poses[:46], default_damping(built)
+    whole = full_trajectory(built, poses, 60.0, damping=damping, every=2)
+    assert whole.shape == (67, *built.model.vertices.shape)
+    kept = StageCache(tmp_path)
+
+    def stopping(done: int, total: int) -> None:
+        if done == PART + 10:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        full_trajectory(built, poses, 60.0, damping=damping, every=2, cache=kept, progress=stopping)
+    assert kept.made == [KEPT]
+    seen: list[int] = []
+    again = full_trajectory(
+        built, poses, 60.0, damping=damping, every=2, cache=kept, progress=lambda done, _: seen.append(done)
+    )
+    np.testing.assert_array_equal(again, whole)
+    assert kept.reused == [KEPT]
+    assert seen[:2] == [PART, PART + 1]
+    assert seen[-1] == 3 * 45
+    # Nothing of it serves another motion.
+    for changed in ({"inertia": 0.5}, {"iterations": None}, {"rate": 120.0}):
+        others = StageCache(tmp_path)
+        full_trajectory(built, poses[:5], 60.0, damping=damping, every=2, cache=others, **changed)
+        assert others.reused == []
+    softer = replace(built, fabric=replace(built.fabric, young=0.5 * built.fabric.young))
+    others = StageCache(tmp_path)
+    full_trajectory(softer, poses, 60.0, damping=damping, every=2, cache=others)
+    assert others.reused == []
 
 
 def test_a_rehearsed_clip_is_followed_closely(cache: Path) -> None:

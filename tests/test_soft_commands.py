@@ -1,4 +1,4 @@
-"""`softrig build`, `bake`, `info` and `compare` on a GLB, as a user would type them."""
+"""`softrig build`, `bake`, `picture`, `info` and `compare` on a GLB, as a user would type them."""
 
 from __future__ import annotations
 
@@ -139,6 +139,26 @@ def test_all_clips_go_into_a_folder(folder: Path) -> None:
     assert sorted(path.name for path in (folder / "all").iterdir()) == ["bend.npz", "shake.npz"]
 
 
+def test_a_picture_is_drawn_of_the_first_clip_or_of_another(folder: Path, tmp_path: Path) -> None:
+    model = str(folder / "hero.softrig")
+    told = run("picture", model, "--moments", "1")
+    assert re.search(r"hero-bend\.png: 'bend', flesh up to [\d.]+ mm from plain skinning", told)
+    assert "other clips: shake" in told
+    assert (folder / "hero-bend.png").read_bytes()[:4] == b"\x89PNG"
+    told = run("picture", model, "shake", "-o", str(tmp_path / "it.gif"), "--fps", "4", "--span", "0.0", "0.5")
+    assert "other clips" not in told
+    assert (tmp_path / "it.gif").read_bytes()[:4] == b"GIF8"
+    for words, refused in (
+        (["fly"], "no clip 'fly'"),
+        (["bend", "--clip", "shake"], "one clip at a time"),
+        (["-o", str(tmp_path / "it.mp4")], "cannot write .mp4"),
+    ):
+        with pytest.raises(InputError, match=refused):
+            run("picture", model, *words)
+    with pytest.raises(InputError, match="this is a character, not a model; build it first"):
+        run("picture", str(folder / "hero.glb"))
+
+
 def test_compare_states_errors_against_the_full_body(folder: Path, tmp_path: Path) -> None:
     told = run("compare", str(folder / "hero.glb"), "bend", "--seen", "-o", str(tmp_path))
     words = " ".join(told.split())
@@ -146,6 +166,7 @@ def test_compare_states_errors_against_the_full_body(folder: Path, tmp_path: Pat
     assert re.search(r"The flesh is [\d.]+ % of its motion off the full simulation; its 16 modes could", words)
     assert "frequency, % off" in words, "figures stand whole in 80 columns"
     assert words.count("The same modes alone err") == 1
+    assert re.search(r"ours: [\d.]+ % ours, forces of every tet: [\d.]+ %", words), "as soon as it is known"
     assert "converged" not in words
     rows = {row["what"]: row for row in json.loads((tmp_path / "compare.json").read_text())["rows"]}
     assert list(rows) == [

@@ -39,6 +39,7 @@ from softrig.models.reduced import ReducedBody
 from softrig.models.reduced_simulation import ReducedSimulation
 from softrig.pipeline.baking import bake, model_simulation
 from softrig.pipeline.build import build
+from softrig.pipeline.showing import show_clip
 from softrig.project import Project, load_project, save_project
 from softrig.rig.character import Character, Part
 from softrig.rig.clip import Clip, Track
@@ -129,6 +130,7 @@ __all__ = [
     "rigid_motions",
     "save_model",
     "save_project",
+    "show_clip",
     "sketched_basis",
     "sketched_shapes",
     "snapshot_basis",

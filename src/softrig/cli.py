@@ -19,6 +19,7 @@ from softrig.commands.demo import demo
 from softrig.commands.figures import figures
 from softrig.commands.info import info
 from softrig.commands.mesh import mesh
+from softrig.commands.picture import picture
 from softrig.commands.view import view
 from softrig.version import __version__
 
@@ -45,7 +46,7 @@ def _root(
 
 
 # In the order of --help.
-for _command in (demo, info, mesh, convert, characters, build, bake, view, compare, bench, figures):
+for _command in (demo, info, mesh, convert, characters, build, bake, picture, view, compare, bench, figures):
     app.command()(_command)
 app.add_typer(blender_app, name="blender")
 

@@ -29,6 +29,7 @@ from softrig.models.moving import FullSimulation
 from softrig.models.pose_space import PoseSpaceModel, polar_rotations
 from softrig.models.tet_motion import TetMotion, tet_carriers
 from softrig.pipeline.build import Built, build_parts
+from softrig.pipeline.cache import StageCache
 from softrig.pipeline.coarse import ITERATIONS, equal_cost_body, on_surface
 from softrig.pipeline.compare import (
     RATE,
@@ -76,13 +77,15 @@ UNREHEARSED = "Building without rehearsal"
 class Truth:
     """The full simulation of a case: the clip, then a second of standing still."""
 
-    def __init__(self, case: Case, built: Built, *, converged: bool, stage: Stage = untold) -> None:
+    def __init__(
+        self, case: Case, built: Built, *, converged: bool, stage: Stage = untold, cache: StageCache | None = None
+    ) -> None:
         _, clip = case.character.clip(case.clip).resample(FPS)
         self.poses = np.concatenate([clip, np.repeat(clip[-1:], round(STILL * FPS), axis=0)])
         self._ours = built
         self.damping = default_damping(built)
         with stage("Simulating in full") as update:
-            self.motion = full_trajectory(built, self.poses, FPS, damping=self.damping, progress=update)
+            self.motion = full_trajectory(built, self.poses, FPS, damping=self.damping, cache=cache, progress=update)
         self.stop = int((len(clip) - 1) * RATE / FPS)
         self._passed = case.character.clip(case.clip).sample((np.arange(0, self.stop, EVERY) + 1.0) / RATE)
         rests, unturned = [], []
@@ -107,6 +110,7 @@ class Truth:
                     damping=self.damping,
                     iterations=None,
                     every=round(CONVERGED / RATE),
+                    cache=cache,
                     progress=update,
                 )
 
@@ -241,6 +245,7 @@ def compare_clip(
     folder: Path | None = None,
     cache: Path | None = None,
     stage: Stage = untold,
+    told: Callable[[Row], None] | None = None,
 ) -> Record:
     """The reduced motion of `character` in one of its clips beside the full simulation's: a table of errors, percent.
 
@@ -248,8 +253,9 @@ def compare_clip(
     rehearsal, with one basis for all poses or the neutral one, by the paper's recipe (five more builds), a coarse full
     mesh of equal cost, and both so little accelerated that all is linear (one more full simulation). `converged`: also
     against a full simulation at 720 steps a second, each solved to the end, which takes longer than all the rest.
-    `folder`: where the project's sculpts and maps lie. `cache`: a folder for finished stages, to be used again.
-    `stage`: opens a stage by its title, to show how far it is.
+    `folder`: where the project's sculpts and maps lie. `cache`: a folder for finished stages, to be used again; the
+    full simulation is kept there, too. `stage`: opens a stage by its title, to show how far it is. `told`: gets each
+    row as soon as it is known.
     """
     character.clip(clip)  # an unknown one is told before anything is built
     if unseen and len(character.clips) == 1:
@@ -260,8 +266,10 @@ def compare_clip(
     project = project or Project()
     case = Case(character.name, clip, None, project, baselines, baselines, character, unseen, folder)
     with TemporaryDirectory() as own:
-        rows, sizes = case_rows(case, cache or Path(own), converged=converged, stage=stage)
-    rows = [replace(row, what=row.what.removeprefix(f"{case.what}: ")) for row in rows]
+        plain = partial(_unprefixed, f"{case.what}: ")
+        known = None if told is None else lambda row: told(plain(row))
+        rows, sizes = case_rows(case, cache or Path(own), converged=converged, stage=stage, told=known)
+    rows = [plain(row) for row in rows]
     more = "converged: 720 Hz" if converged else ""
     record = _record("compare", f"Reduced against full motion: {case.what}", rows, sizes, more)
     return replace(record, remark=f"{record.remark} {why_alone(rows)}".strip())
@@ -275,18 +283,29 @@ def _case(task: tuple[Case, Path]) -> tuple[list[Row], Sizes]:
         return [Row(task[0].what, "%", None, goal=task[0].goal, note=f"not compared: {trouble}")], {}
 
 
-def case_rows(case: Case, cache: Path, *, converged: bool = True, stage: Stage = untold) -> tuple[list[Row], Sizes]:
-    """All models of a case beside its truth, and how large ours is."""
+def _unprefixed(prefix: str, row: Row) -> Row:
+    return replace(row, what=row.what.removeprefix(prefix))
+
+
+def case_rows(
+    case: Case,
+    cache: Path,
+    *,
+    converged: bool = True,
+    stage: Stage = untold,
+    told: Callable[[Row], None] | None = None,
+) -> tuple[list[Row], Sizes]:
+    """All models of a case beside its truth, and how large ours is; `told` gets each row as soon as it is known."""
     ours = _built(case, case.project, cache, stage)
     sizes = {case.what: model_sizes(ours.model)}
-    truth = Truth(case, ours, converged=converged, stage=stage)
+    truth = Truth(case, ours, converged=converged, stage=stage, cache=StageCache(case.stages(cache)))
     wanted: list[Callable[[], Row]] = [
         partial(truth.row, f"{case.what}: ours", ours, goal=case.goal),
         partial(truth.row, f"{case.what}: {EVERY_TET}", ours, forces=every_tet),
         partial(truth.row, f"{case.what}: ours, nothing follows the modes", ours, forces=unfollowed),
         partial(truth.row, f"{case.what}: {ALONE}", ours, forces=exact_forces),
     ]
-    rows = _compared(wanted, stage("Comparing (compiles the first time)"))
+    rows = _compared(wanted, stage("Comparing (compiles the first time)"), told)
     rows[1:1] = _other_goals(case, rows[0])
     if not (case.variants or case.rivals):
         return rows, sizes
@@ -295,7 +314,7 @@ def case_rows(case: Case, cache: Path, *, converged: bool = True, stage: Stage =
     wanted = _variants(case, ours, unrehearsed, truth, cache, stage) if case.variants else []
     if case.rivals:
         wanted += [*_rivals(case, unrehearsed, truth, cache, stage), partial(_coarse, case, ours, truth, cache)]
-    return rows + _compared(wanted, stage("Comparing the baselines")), sizes
+    return rows + _compared(wanted, stage("Comparing the baselines"), told), sizes
 
 
 def _variants(
@@ -425,11 +444,17 @@ def _swept(task: tuple[Case, str, Project, Path]) -> tuple[list[Row], Sizes]:
     return rows, {case.what: model_sizes(ours.model)}
 
 
-def _compared(rows: Sequence[Callable[[], Row]], stage: AbstractContextManager[Update | None]) -> list[Row]:
+def _compared(
+    rows: Sequence[Callable[[], Row]],
+    stage: AbstractContextManager[Update | None],
+    told: Callable[[Row], None] | None,
+) -> list[Row]:
     done: list[Row] = []
     with stage as update:
         for row in rows:
             done.append(row())
+            if told is not None:
+                told(done[-1])
             if update is not None:
                 update(len(done), len(rows))
     return done

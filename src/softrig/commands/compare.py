@@ -34,7 +34,8 @@ def compare(
 ) -> None:
     """Compare the reduced motion of a clip with the full simulation's, and with simpler models.
 
-    It builds and simulates in full: about five minutes of processor time for a short clip and the default tets.
+    It builds and simulates in full: about five minutes of processor time for a short clip and the default tets. Stopped
+    and started again, both go on where they were; figures are told as they become known.
     """
     from rich.console import Console
 
@@ -69,6 +70,7 @@ def compare(
             folder=chosen.parent if chosen else None,
             cache=path.parent / ".softrig-cache" if path.exists() else None,
             stage=work.stage,
+            told=lambda row: typer.echo(f"  {row.what}: {row.told()}", err=True),
         )
     show_turned(Console(), record)
     typer.echo(conclusion(record))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from softrig.characters import built_in
-from softrig.console import Stages, Update, stages
+from softrig.console import Stages, stages
 from softrig.files import write_bytes
 from softrig.inspection import soft_facts
 from softrig.io.characters import load_character
@@ -21,44 +20,16 @@ from softrig.models.pose_space import PoseSpaceModel
 from softrig.pipeline.ahead import compiling_ahead
 from softrig.pipeline.baking import Baked, bake, model_simulation
 from softrig.pipeline.build import build
-from softrig.pipeline.parallel import worker_count
+from softrig.pipeline.showing import MOMENTS, MOVING_FPS, BesidePlain
 from softrig.pipeline.timing import step_times
 from softrig.project import Project
-from softrig.render import (
-    Camera,
-    Ground,
-    Light,
-    Mesh,
-    Series,
-    beneath,
-    colour_bar,
-    label,
-    lightened,
-    line_plot,
-    render,
-    sequential,
-    strip,
-)
+from softrig.render import Series, line_plot
 from softrig.report import Report
-from softrig.rig.character import Character
 from softrig.simulation import Bake
 from softrig.words import counted
 
 SETTINGS = Project().changed(mesh={"tets": 6000}, basis={"modes": 60}, material={"preset": "fat", "young": 12e3})
 """Softer than a gorilla is, so that there is something to see; coarser than the default, so that it is quick."""
-SIZE, GIF_SIZE = (420, 460), (440, 482)
-"""Pixels of each picture of a row, and of each half of the animation: of the same shape, as they share a camera."""
-MARGIN = 1.08
-FRAMES = 4
-GIF_FPS = 15.0
-TOWARDS = (0.5, 0.14, 1.0)
-"""From the character to the camera."""
-LIGHT = Light((0.05, 1.0, 0.6), radius=0.1, strength=1.15)
-"""From high above and before it: what the camera sees is lit, and the shadow stays near the feet."""
-SKIN = (0.75, 0.66, 0.6)
-"""Of a character without colours."""
-LIGHTENED = 0.55
-"""Power of the skin's luminance: a gorilla's fur is nearly black, and flesh that moves under it would not be seen."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +50,8 @@ def run_character_demo(
     name: str = "gorilla",
     clip: str = "jump",
     settings: Project = SETTINGS,
-    frames: int = FRAMES,
-    gif_fps: float = GIF_FPS,
+    frames: int = MOMENTS,
+    gif_fps: float = MOVING_FPS,
     jobs: int = 1,
 ) -> CharacterDemo:
     """Build a soft character, bake a clip, and write everything into `folder`.
@@ -106,7 +77,7 @@ def run_character_demo(
                 raise RuntimeError(f"the bake failed: {baked.failure}")
         with work.stage("Simulating for the pictures"):
             shown = model_simulation(model).bake(character.clip(clip), 60.0, plain=True)
-        files = _write(folder, name, clip, model, character, baked, shown, work, frames, gif_fps)
+        files = _write(folder, name, clip, model, baked, shown, work, frames, gif_fps)
     return CharacterDemo(folder, files, model, baked, baked.largest_offset)
 
 
@@ -115,115 +86,25 @@ def _write(
     name: str,
     clip: str,
     model: PoseSpaceModel,
-    character: Character,
     baked: Baked,
     shown: Bake,
     work: Stages,
     frames: int,
     gif_fps: float,
 ) -> tuple[Path, ...]:
-    assert shown.plain is not None
-    offsets = np.linalg.norm(shown.vertices - shown.plain, axis=2)
-    paint = _Painter(character, shown, float(np.ceil(100.0 * offsets.max()) / 100.0))
+    pictures = BesidePlain(model, shown)
     with work.stage("Pictures"):
-        sheet = _sheet(paint, shown, offsets, frames)
+        sheet = pictures.sheet(frames)
     with work.stage("Animation") as update:
-        moving = _animation(paint, shown, gif_fps, update)
+        moving, moving_fps = pictures.animation(gif_fps, update)
     sheet_path, gif_path, page = (folder / f"{name}-{part}" for part in ("sheet.png", "soft.gif", "report.html"))
     write_png(sheet_path, sheet)
-    write_gif(gif_path, moving, fps=gif_fps)
-    pictures = (gif_path.read_bytes(), sheet_path.read_bytes())
-    report = _report(name, clip, model, baked, shown, offsets, work, pictures)
+    write_gif(gif_path, moving, fps=moving_fps)
+    written = (gif_path.read_bytes(), sheet_path.read_bytes())
+    report = _report(name, clip, model, baked, shown, pictures.offsets, work, written)
     report.footer(f"Measured on {this_machine()}.")
     write_bytes(page, report.html().encode())
     return (folder / f"{name}.glb", folder / f"{name}.softrig", baked.path, sheet_path, gif_path, page)
-
-
-def whole_camera(places: np.ndarray, ground: Ground) -> Camera:
-    """A camera that sees everything at `places` (n, 3), metres, and all of its shadow."""
-    seen = np.concatenate([places, LIGHT.shadow(places, ground.height)])
-    return Camera.framing(seen, TOWARDS, aspect=SIZE[0] / SIZE[1], margin=MARGIN, field_of_view=0.5)
-
-
-def shown_skin(character: Character) -> np.ndarray:
-    """(3,) or (n̄, 3) sRGB of a character in pictures."""
-    colours = character.colours
-    return np.array(SKIN) if colours is None else lightened(np.asarray(colours)[:, :3], LIGHTENED)
-
-
-class _Painter:
-    """Pictures of one character under one camera."""
-
-    def __init__(self, character: Character, shown: Bake, most: float) -> None:
-        assert shown.plain is not None
-        self._triangles = character.triangles
-        self._most = most
-        self._skin = shown_skin(character)
-        self._ground = Ground.under([Mesh(character.rest_positions, character.triangles)], (0.0, 1.0, 0.0))
-        every = (slice(None, None, max(1, len(shown) // 40)), slice(None, None, 7))
-        sides = [side[every].reshape(-1, 3).astype(np.float64) for side in (shown.plain, shown.vertices)]
-        self._camera = whole_camera(np.concatenate(sides), self._ground)
-
-    def plain(self, vertices: np.ndarray, size: tuple[int, int] = SIZE) -> np.ndarray:
-        return self._shot(vertices, self._skin, size)
-
-    def offset(self, vertices: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        return self._shot(vertices, sequential(offsets, low=0.0, high=self._most), SIZE)
-
-    def bar(self) -> np.ndarray:
-        return colour_bar(sequential, 0.0, 1e3 * self._most, "mm")
-
-    def _shot(self, vertices: np.ndarray, colours: object, size: tuple[int, int]) -> np.ndarray:
-        mesh = Mesh(vertices.astype(np.float64), self._triangles, colours)  # type: ignore[arg-type]
-        return render([mesh], self._camera, size, light=LIGHT, ground=self._ground)
-
-
-def _sheet(paint: _Painter, shown: Bake, offsets: np.ndarray, frames: int) -> np.ndarray:
-    """Rows plain, soft, offset; columns the moments of largest offset, apart from each other."""
-    assert shown.plain is not None
-    chosen = telling_frames(offsets.max(axis=1), frames)
-    pictures, captions = [], []
-    for i in chosen:
-        pictures.append(paint.plain(shown.plain[i]))
-        captions.append(f"{shown.times[i]:.2f} s, plain")
-    for i in chosen:
-        pictures.append(paint.plain(shown.vertices[i]))
-        captions.append("soft")
-    for i in chosen:
-        pictures.append(paint.offset(shown.vertices[i], offsets[i]))
-        captions.append(f"up to {1e3 * offsets[i].max():.0f} mm")
-    # One scale for all of the last row, and nothing of the body behind it.
-    return beneath(strip(pictures, captions, columns=len(chosen)), paint.bar())
-
-
-def telling_frames(sizes: np.ndarray, count: int) -> list[int]:
-    """`count` frames where `sizes` (f,) is large, no two nearer than a part of the whole, in order of time."""
-    apart = max(1, len(sizes) // (2 * count))
-    left = sizes.astype(np.float64).copy()
-    chosen: list[int] = []
-    while len(chosen) < min(count, len(sizes)) and left.max() > -np.inf:
-        best = int(left.argmax())
-        chosen.append(best)
-        left[max(0, best - apart) : best + apart + 1] = -np.inf
-    return sorted(chosen)
-
-
-def _animation(paint: _Painter, shown: Bake, fps: float, update: Update) -> list[np.ndarray]:
-    """Frames of plain and soft side by side."""
-    assert shown.plain is not None
-    chosen = range(0, len(shown), max(1, round(60.0 / fps)))
-    sides = [side[i] for i in chosen for side in (shown.plain, shown.vertices)]
-    with ThreadPoolExecutor(worker_count(None)) as pool:
-        pictures = []
-        for picture in pool.map(lambda vertices: paint.plain(vertices, GIF_SIZE), sides):
-            pictures.append(picture)
-            update(len(pictures), len(sides))
-    frames = []
-    for i, plain, soft in zip(chosen, pictures[::2], pictures[1::2], strict=True):
-        both = strip([plain, soft], ["plain skinning", "soft"], size=22)
-        # On the white foot, where no hand or shadow comes.
-        frames.append(label(both, f"{shown.times[i]:.2f} s", corner="bottom right", size=16))
-    return frames
 
 
 def _report(

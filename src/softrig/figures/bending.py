@@ -14,13 +14,14 @@ from softrig.bench.record import Row, body_sizes, number
 from softrig.console import Update
 from softrig.dynamics import static_equilibrium
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import GHOST, arrow, framing, key, lengths, scale_end, shot, skin
+from softrig.figures.look import GHOST, arrow, framing, key, lengths, shot, skin
 from softrig.figures.look import wrong as wrong_colour
 from softrig.figures.sheet import Panel, sheet
 from softrig.forces.polynomial import reduce_body
 from softrig.meshing.boxes import box_tets
 from softrig.models.full import FullBody
 from softrig.pipeline.shapes import posed_body
+from softrig.render import scale_end
 from softrig.rig.deformers import Bend
 
 LENGTH, SIDE = 0.60, 0.05

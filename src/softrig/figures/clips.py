@@ -14,10 +14,9 @@ from softrig.bench.record import Row, model_sizes
 from softrig.characters import built_in
 from softrig.characters.softness import painted_softness
 from softrig.console import Update
-from softrig.demo.character import shown_skin
 from softrig.fidelity import trajectory_error
 from softrig.figures.figure import Figure, made_of
-from softrig.figures.look import LIGHT, framing, scale_end, shot, white_ground
+from softrig.figures.look import LIGHT, framing, shot, white_ground
 from softrig.figures.sheet import Panel, sheet
 from softrig.io.images import animated_png
 from softrig.pipeline.baking import model_simulation
@@ -25,9 +24,10 @@ from softrig.pipeline.build import build, build_parts
 from softrig.pipeline.coarse import on_surface
 from softrig.pipeline.compare import RATE, default_damping, full_trajectory, reduced_trajectory
 from softrig.pipeline.parallel import worker_count
+from softrig.pipeline.showing import shown_skin
 from softrig.poses.materials import PRESETS
 from softrig.project import Project
-from softrig.render import Mesh, beneath, colour_bar
+from softrig.render import Mesh, beneath, colour_bar, scale_end
 from softrig.rig.character import Character
 from softrig.simulation import Bake
 
@@ -88,7 +88,7 @@ def studio(
     if ground is not None:
         seen.append(LIGHT.shadow(seen[0], ground.height))
     camera = framing(seen, scene.towards, scene.size)
-    own, (wide, tall) = shown_skin(character), scene.size
+    own, (wide, tall) = shown_skin(character.colours), scene.size
 
     def taken(places: np.ndarray, redness: np.ndarray) -> np.ndarray:
         mesh = Mesh(places.astype(np.float64), character.triangles, _reddened(own, redness))
@@ -100,7 +100,7 @@ def studio(
 
 def red_bar(character: Character, most: float, what: str) -> np.ndarray:
     """The bar of the redness up to `most`, metres."""
-    typical = np.median(np.atleast_2d(shown_skin(character)), axis=0)
+    typical = np.median(np.atleast_2d(shown_skin(character.colours)), axis=0)
     return colour_bar(lambda far: _reddened(typical, far / (1e3 * most)), 0.0, round(1e3 * most), what, width=340)
 
 

@@ -15,7 +15,7 @@ from softrig.dynamics import Rayleigh
 from softrig.fidelity import trajectory_error
 from softrig.figures.chart import BAND, FOURTH, OTHER, OURS, Line, line_chart
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import GHOST, framing, key, lengths, scale_end, shot
+from softrig.figures.look import GHOST, framing, key, lengths, shot
 from softrig.figures.look import wrong as wrong_colour
 from softrig.figures.sheet import Panel, sheet
 from softrig.models.pose_space import PoseSpaceModel
@@ -30,7 +30,7 @@ from softrig.pipeline.coarse import (
 )
 from softrig.pipeline.compare import RATE, default_damping, full_trajectory, reduced_trajectory
 from softrig.project import Project
-from softrig.render import Mesh
+from softrig.render import Mesh, scale_end
 from softrig.rig.character import Character
 
 FPS = 60.0

@@ -12,7 +12,7 @@ from softrig.bench.record import Row, body_sizes, number
 from softrig.console import Update
 from softrig.fem.material import Material
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import CLAY, GHOST, framing, heat, key, lengths, scale_end, shot, skin
+from softrig.figures.look import CLAY, GHOST, framing, heat, key, lengths, shot, skin
 from softrig.figures.look import wrong as wrong_colour
 from softrig.figures.sheet import Panel, sheet
 from softrig.figures.spoons import (
@@ -27,6 +27,7 @@ from softrig.figures.spoons import (
 from softrig.meshing.boxes import box_bricks
 from softrig.models.full import FullBody
 from softrig.numerics.pca import mass_pca
+from softrig.render import scale_end
 
 SHOWN = 3
 SWING = 0.36

@@ -13,7 +13,7 @@ from softrig.console import Update
 from softrig.dynamics import Integrator, State
 from softrig.figures.chart import OURS, TRUTH, Line, line_chart
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import framing, key, labelled, lengths, scale_end, shot
+from softrig.figures.look import framing, key, labelled, lengths, shot
 from softrig.figures.look import wrong as bent_colour
 from softrig.figures.sheet import Panel, sheet
 from softrig.figures.spoons import RUBBER, UP, SoftSpoon
@@ -21,6 +21,7 @@ from softrig.forces.polynomial import reduce_body
 from softrig.machine import timed
 from softrig.models.free_flight import FreeFlight
 from softrig.models.full import FullBody
+from softrig.render import scale_end
 
 SIZE, MODES = 40, 20
 REDUCED = f"reduced, r = {SIZE}"

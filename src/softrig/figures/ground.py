@@ -15,7 +15,7 @@ from softrig.dynamics import Integrator, Rayleigh, State, static_equilibrium
 from softrig.fidelity import trajectory_error
 from softrig.figures.chart import OTHER, OURS, THIRD, TRUTH, Line, line_chart
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import GHOST, LIGHT, framing, key, lengths, scale_end, shot, skin, white_ground
+from softrig.figures.look import GHOST, LIGHT, framing, key, lengths, shot, skin, white_ground
 from softrig.figures.look import wrong as wrong_colour
 from softrig.figures.sheet import Panel, sheet
 from softrig.forces.polynomial import reduce_body
@@ -24,6 +24,7 @@ from softrig.models.reduced_simulation import ReducedSimulation
 from softrig.numerics.null_space import null_space
 from softrig.numerics.pca import mass_pca
 from softrig.pipeline.shapes import posed_body
+from softrig.render import scale_end
 from softrig.volume import character_volume
 
 MODES = 20

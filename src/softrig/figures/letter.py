@@ -13,12 +13,13 @@ from softrig.console import Update
 from softrig.fidelity import peak, trajectory_error
 from softrig.figures.chart import OTHER, OURS, TRUTH, Line, line_chart
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import GHOST, framing, heat, key, lengths, scale_end, shot, skin
+from softrig.figures.look import GHOST, framing, heat, key, lengths, shot, skin
 from softrig.figures.sheet import Panel, sheet
 from softrig.pipeline.build import Built, build_parts
 from softrig.pipeline.compare import RATE, default_damping, full_trajectory, reduced_trajectory
 from softrig.pipeline.timing import step_times
 from softrig.project import Project, paper_recipe
+from softrig.render import scale_end
 from softrig.rig.character import Character
 
 FPS = 60.0

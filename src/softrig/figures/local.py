@@ -20,7 +20,7 @@ from softrig.characters import built_in
 from softrig.console import Update
 from softrig.figures.chart import FOURTH, OTHER, OURS, TRUTH, Line, line_chart
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import arrow, framing, heat, key, lengths, scale_end, shot, skin
+from softrig.figures.look import arrow, framing, heat, key, lengths, shot, skin
 from softrig.figures.sheet import Panel, sheet
 from softrig.models.full import FullBody
 from softrig.numerics.sparse import stiffness_solve
@@ -32,6 +32,7 @@ from softrig.pipeline.regions import make_regions
 from softrig.pipeline.rigging import bones_of
 from softrig.pipeline.shapes import pose_loads, posed_body
 from softrig.project import Project
+from softrig.render import scale_end
 from softrig.rig.character import Character
 
 CHEEK = np.array([0.16, 1.14, 1.13])

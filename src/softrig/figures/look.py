@@ -89,14 +89,6 @@ def wrong(values: np.ndarray, most: float) -> np.ndarray:
     return diverging(np.maximum(values, 0.0), limit=most)
 
 
-def scale_end(value: float) -> float:
-    """The least number of two figures that is not below `value`: where a colour bar may end."""
-    if value <= 0.0:
-        return 1.0
-    power = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return power * math.ceil(value / power - 1e-9)
-
-
 def key(
     colour_map: Callable[[np.ndarray, float], np.ndarray],
     most: float,

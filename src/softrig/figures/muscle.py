@@ -16,7 +16,7 @@ from softrig.characters.assembly import skeleton_of
 from softrig.console import Update
 from softrig.figures.chart import OTHER, OURS, Line, line_chart
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import GREEN, ball, framing, key, scale_end, shot
+from softrig.figures.look import GREEN, ball, framing, key, shot
 from softrig.figures.look import wrong as wrong_colour
 from softrig.figures.sheet import Panel, sheet
 from softrig.pipeline.baking import model_simulation
@@ -24,7 +24,7 @@ from softrig.pipeline.build import Built, build_parts
 from softrig.pipeline.timing import step_times
 from softrig.poses.materials import PRESETS
 from softrig.project import Project
-from softrig.render import Mesh
+from softrig.render import Mesh, scale_end
 from softrig.rig.character import Character
 from softrig.rig.corrections import corrected
 from softrig.rig.ik import two_bone

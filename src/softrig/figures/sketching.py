@@ -9,7 +9,7 @@ from softrig.bench.record import Row, body_sizes, number
 from softrig.console import Update
 from softrig.fem.meshes import VolumeMesh
 from softrig.figures.figure import Figure, made
-from softrig.figures.look import GHOST, arrow, framing, key, lengths, scale_end, shot
+from softrig.figures.look import GHOST, arrow, framing, key, lengths, shot
 from softrig.figures.look import wrong as wrong_colour
 from softrig.figures.sheet import Panel, sheet
 from softrig.figures.spoons import (
@@ -21,6 +21,7 @@ from softrig.figures.spoons import (
     sketched_pulls,
     soft_spoon,
 )
+from softrig.render import scale_end
 
 SIZE = 15
 LINEAR, FULL, REDUCED = "linear model", "full body", f"reduced, r = {SIZE}"

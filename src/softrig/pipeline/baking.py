@@ -157,7 +157,7 @@ def _paths(clips: Sequence[Clip], output: Path, ending: str) -> list[Path]:
     taken: set[str] = set()
     paths = []
     for clip in clips:
-        stem = name = _safe(clip.name)
+        stem = name = safe_name(clip.name)
         copy = 1
         while name.lower() in taken:
             copy += 1
@@ -167,7 +167,7 @@ def _paths(clips: Sequence[Clip], output: Path, ending: str) -> list[Path]:
     return paths
 
 
-def _safe(name: str) -> str:
+def safe_name(name: str) -> str:
     """A clip's name as a file's: no separators, no leading dots."""
     safe = "".join(letter if letter.isalnum() or letter in "-_ ." else "_" for letter in name)
     return safe.strip(". ") or "clip"

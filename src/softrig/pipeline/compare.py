@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from softrig.dynamics import Rayleigh
+from softrig.dynamics import Rayleigh, State
+from softrig.models.moving import FullSimulation
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.stepper import Stepper
 from softrig.pipeline.build import Built
-from softrig.pipeline.cache import StageCache
+from softrig.pipeline.cache import StageCache, content_hash
 from softrig.pipeline.fabric import Fabric
 from softrig.pipeline.motion import carrier_steps
 from softrig.pipeline.reduction import reduce_forces
@@ -26,6 +27,10 @@ Progress = Callable[[int, int], None]
 
 RATE = 180.0
 """Inner steps a second of both."""
+PART = 60
+"""Steps of a full simulation that are kept in one piece."""
+KEPT = "full-motion"
+"""What its pieces are called among the kept stages."""
 
 
 def reduced_trajectory(
@@ -73,9 +78,13 @@ def full_trajectory(
     iterations: int | None = 3,
     inertia: float = 1.0,
     every: int = 1,
+    cache: StageCache | None = None,
     progress: Progress | None = None,
 ) -> np.ndarray:
-    """(steps / every, n, 3) metres: the same of the full body on its moving rest shape (PSSD Eq. 4)."""
+    """(steps / every, n, 3) metres: the same of the full body on its moving rest shape (PSSD Eq. 4).
+
+    `cache`: where parts of it are kept, so that one that was stopped goes on; small bodies take no time to speak of.
+    """
     full = full_simulation(
         built.model,
         built.fabric,
@@ -86,15 +95,42 @@ def full_trajectory(
         inertia_scale=inertia,
     )
     full.place(full.carriers_at(poses[0]))
-    shown = []
+    kept = cache if isinstance(full, FullSimulation) else None
+    settings = [fps, rate, damping.mass, damping.stiffness, iterations, inertia, every, PART]
+    key = "" if kept is None else _motion_hash(built, [full.carriers_at(pose) for pose in poses], settings)
     total = int((len(poses) - 1) * rate / fps)
-    for index, (z, speed, acceleration) in enumerate(carrier_steps(full.carriers_at, poses, fps, rate)):
-        full.step(z, speed, acceleration)
-        if (index + 1) % every == 0:
-            shown.append(full.displacements().copy())
+    shown: list[np.ndarray] = []
+    name, found, here = "", None, []
+    for done, (z, speed, acceleration) in enumerate(carrier_steps(full.carriers_at, poses, fps, rate), start=1):
+        if kept is not None and done % PART == 1:
+            name = content_hash(key, done)
+            found = kept.find(KEPT, name)
+        if found is None:
+            full.step(z, speed, acceleration)
+            if done % every == 0:
+                here.append(full.displacements().copy())
         if progress is not None:
-            progress(index + 1, total)
-    return np.stack(shown)
+            progress(done, total)
+        if kept is None or (done % PART and done != total):
+            continue
+        if found is None:
+            now, part = full.state, np.array(here).reshape(-1, *built.model.vertices.shape)
+            found = {"q": now.q, "v": now.v, "a": now.a, "time": np.array(now.time), "shown": part}
+            kept.keep(KEPT, name, found)
+        full.state = State(found["q"], found["v"], found["a"], float(found["time"]))
+        shown += list(found["shown"])
+        found, here = None, []
+    return np.stack(shown + here)
+
+
+def _motion_hash(built: Full, carriers: Sequence[np.ndarray], settings: list[float | None]) -> str:
+    """Of all that a full motion follows from; the rig's part in it are `carriers`, its values at each pose."""
+    model, held = built.model, built.model.tet_rig
+    mesh = [model.vertices, model.tets, model.fixed, model.vertex_mass]
+    skin = [] if held.weights is None else [held.weights.data, held.weights.indices, held.weights.indptr]
+    rig = [held.kind, held.corrections, held.shepard_nodes, held.shepard_weights, model.interpolation, skin]
+    flesh = [model.law, built.fabric.young, built.fabric.poisson]
+    return content_hash("full motion", mesh, rig, flesh, np.stack(carriers), settings)
 
 
 def every_tet(built: Built) -> PoseSpaceModel:

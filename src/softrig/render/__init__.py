@@ -1,6 +1,6 @@
 """Pictures of meshes without a display: a small rasteriser, colour maps, strips and plots."""
 
-from softrig.render.colour import diverging, lightened, luminance, sequential
+from softrig.render.colour import diverging, lightened, luminance, scale_end, sequential
 from softrig.render.compose import beneath, colour_bar, label, strip
 from softrig.render.picture import render
 from softrig.render.plot import Series, line_plot
@@ -21,6 +21,7 @@ __all__ = [
     "line_plot",
     "luminance",
     "render",
+    "scale_end",
     "sequential",
     "strip",
 ]

@@ -6,6 +6,7 @@ walked at constant speed. `sequential` grows steadily lighter, so it also reads 
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -143,3 +144,11 @@ def _curve(knots: np.ndarray) -> np.ndarray:
     window /= window.sum()
     padded = np.concatenate([2 * dense[0] - dense[500:0:-1], dense, 2 * dense[-1] - dense[-2:-502:-1]])
     return np.stack([np.convolve(padded[:, k], window, mode="valid") for k in range(3)], axis=1)
+
+
+def scale_end(value: float) -> float:
+    """The least number of two figures that is not below `value`: where a colour bar may end."""
+    if value <= 0.0:
+        return 1.0
+    power = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return power * math.ceil(value / power - 1e-9)

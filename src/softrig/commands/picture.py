@@ -1,0 +1,49 @@
+"""`softrig picture`: plain skinning beside soft flesh, to look at and to show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from softrig.commands.shared import require_model
+
+
+def picture(
+    model: Annotated[Path, typer.Argument(help="A model (.softrig).")],
+    clip: Annotated[str | None, typer.Argument(help="The clip; the first by default.", show_default=False)] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A .png: moments; a .gif: it moves. Default: <model>-<clip>.png."),
+    ] = None,
+    named: Annotated[str | None, typer.Option("--clip", help="The clip, instead of CLIP.")] = None,
+    span: Annotated[
+        tuple[float, float] | None, typer.Option(help="From when to when, seconds.", show_default=False)
+    ] = None,
+    moments: Annotated[int, typer.Option(min=1, max=12, help="PNG: how many.")] = 4,
+    fps: Annotated[float, typer.Option(min=1.0, max=50.0, help="GIF: frames a second.")] = 15.0,
+    turn: Annotated[float, typer.Option(help="Degrees to the character's left from which it is seen.")] = 26.6,
+) -> None:
+    """Draw a clip, plain skinning beside soft flesh: its most telling moments (.png), or all of it (.gif)."""
+    from softrig.console import stages
+    from softrig.errors import InputError
+    from softrig.models.file import load_character_model
+    from softrig.pipeline.baking import chosen_clips, safe_name
+    from softrig.pipeline.showing import check_picture, show_clip
+
+    if clip is not None and named is not None:
+        raise InputError(f"one clip at a time: '{clip}' or '{named}'")
+    require_model(model)
+    if output is not None:
+        check_picture(output)
+    with stages() as work:
+        with work.stage("Reading"):
+            loaded = load_character_model(model)
+            wanted = clip or named
+            chosen, *others = chosen_clips(loaded, [wanted] if wanted is not None else [])
+            target = output or model.with_name(f"{model.stem}-{safe_name(chosen.name)}.png")
+        most = show_clip(loaded, chosen.name, target, span=span, moments=moments, fps=fps, turn=turn, stage=work.stage)
+    typer.echo(f"  {target}: '{chosen.name}', flesh up to {1e3 * most:.3g} mm from plain skinning")
+    if others:
+        typer.echo(f"  other clips: {', '.join(other.name for other in others)}")
