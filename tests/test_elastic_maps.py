@@ -196,6 +196,16 @@ def test_as_many_tets_as_vertices_are_ambiguous(flesh: Flesh, tmp_path: Path) ->
         make_fabric(character, flesh, POSING, SMALL.changed(material={"young": "young.npy"}), folder=tmp_path)
 
 
+def test_how_stiff_flesh_usually_is_counts_its_volume() -> None:
+    """Nine tenths of the flesh are one soft tet, at both poses; a hundred small ones are stiff."""
+    young = np.tile(np.concatenate([[1e4], np.full(100, 8e4)]), (2, 1))
+    young[1, 1:] = 9e4
+    fabric = Fabric("stvk", 1000.0, young, np.full_like(young, 0.45), 0.2)
+    volumes = np.concatenate([[0.9], np.full(100, 1e-3)])
+    assert fabric.usual_young(volumes) == [1e4, 1e4, 8e4]
+    assert fabric.usual_young(np.ones(101)) == [8e4, 8e4, 9e4]
+
+
 def test_the_mesh_command_writes_the_tets_of_the_build(tmp_path: Path) -> None:
     """By the project file beside the character: its scale, its tets, the roles of its parts."""
     from typer.testing import CliRunner

@@ -77,6 +77,7 @@ def test_a_missing_file_is_guessed_among_those_beside_it(tmp_path: Path) -> None
     missing = "there is no such file"
     assert no_such_file(tmp_path / "CesiumMna.glb") == f"{missing}, did you mean 'CesiumMan.glb'?"
     assert no_such_file(str(tmp_path / "cesiumman.softrig")) == f"{missing}, did you mean 'CesiumMan.softrig'?"
+    assert no_such_file(tmp_path / "CesiumMan.softrg") == f"{missing}, did you mean 'CesiumMan.softrig'?"
     assert no_such_file(tmp_path / "CesiumMan.toml") == missing
     assert no_such_file(tmp_path / "nowhere" / "hero.glb") == missing
     assert no_such_file("hero\0.glb") == missing

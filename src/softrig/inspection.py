@@ -230,13 +230,16 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _material_fact(model: PoseSpaceModel) -> list[tuple[str, str]]:
-    """How stiff the flesh is, by the chosen tets."""
-    young = np.asarray(model.cubature.young) / 1e3
-    if not young.size:
-        return []
-    low, middle, high = (figure(float(value)) for value in np.percentile(young, (5.0, 50.0, 95.0)))
+    """How stiff the flesh is: by volume as the build noted it, else by the chosen tets."""
+    known, whose = model.notes.get("young"), ""
+    if not (isinstance(known, list) and len(known) == 3 and all(isinstance(value, float) for value in known)):
+        young = np.asarray(model.cubature.young)
+        if not young.size:
+            return []
+        known, whose = np.percentile(young, (5.0, 50.0, 95.0)).tolist(), " (of the chosen tets)"
+    low, middle, high = (figure(value / 1e3) for value in known)
     spread = "" if low == high else f", most of it {low} to {high}"
-    return [("flesh", f"Young's modulus {middle} kPa{spread} (of the chosen tets)")]
+    return [("flesh", f"Young's modulus {middle} kPa{spread}{whose}")]
 
 
 def _could_be_firm(model: PoseSpaceModel) -> bool:

@@ -59,15 +59,17 @@ def none_called(what: str, name: str, known: Sequence[str]) -> str:
 
 
 def no_such_file(path: str | os.PathLike[str]) -> str:
-    """That there is no such file, did you mean 'hero.glb'? of those beside it that end alike."""
+    """That there is no such file, did you mean 'hero.glb'? of those beside it that end alike or nearly so."""
     folder, name = os.path.split(os.fspath(path))
     ending = os.path.splitext(name)[1]
     try:
         with os.scandir(folder or ".") as entries:
-            beside = [entry.name for entry in islice(entries, MOST_NEIGHBOURS) if entry.name.endswith(ending)]
+            beside = [entry.name for entry in islice(entries, MOST_NEIGHBOURS) if entry.name.isprintable()]
     except (OSError, ValueError):
         beside = []
-    return f"there is no such file{did_you_mean(name, [other for other in beside if other.isprintable()])}"
+    alike = [other for other in beside if other.endswith(ending)]
+    nearly = [other for other in beside if nearest(ending, [os.path.splitext(other)[1]])]
+    return f"there is no such file{did_you_mean(name, alike) or did_you_mean(name, nearly)}"
 
 
 def told_by_system(error: OSError) -> str:

@@ -23,9 +23,8 @@ TOLERANCE = 0.1
 MOST_PLACES = 4
 """That are listed."""
 
-WHERE = '([mesh] tets in the project file, --tets, or mesh={"tets": …} in Python)'
-MORE_TETS = f"more tets {WHERE}"
-IF_IT_MATTERS = f"ask for another number {WHERE} if that matters"
+WHERE = ' ([mesh] tets in the project file, --tets, or mesh={"tets": …} in Python)'
+IF_IT_MATTERS = f"ask for another number{WHERE} if that matters"
 
 
 @dataclass(frozen=True)
@@ -49,20 +48,26 @@ class KnownBones:
 def tell_quality(
     quality: MeshQuality, target: int, mended: Mended, bones: KnownBones | None = None, *, enough: int | None = None
 ) -> None:
-    """Notices about a mesh of `target` tets, each with what to do about it.
+    """Notices about a mesh of `target` tets, each with what to do about it; the first also says how.
 
     `enough`: about how many tets would make half of what is thin thick enough, where that is known.
     """
     bones = bones or KnownBones()
+    unsaid = [WHERE]
+
+    def how() -> str:
+        return unsaid.pop() if unsaid else ""
+
     if abs(quality.tets / target - 1.0) > TOLERANCE:
         notice(
             f"{quality.tets} tets instead of {target}: no lattice spacing comes closer on this surface; {IF_IT_MATTERS}"
         )
+        unsaid.clear()
     if quality.parted_vertices or quality.removed_tets:
         doubled = _counted(quality.parted_vertices, "vertex", "vertices")
         notice(
             f"parts hung together by a vertex or an edge only: {doubled} doubled,"
-            f" {_counted(quality.removed_tets, 'tet')} removed; if they should be one, take {MORE_TETS}"
+            f" {_counted(quality.removed_tets, 'tet')} removed; if they should be one, take more tets{how()}"
         )
     if quality.parts > 1:
         sizes = np.bincount(mended.part_of_tet)
@@ -70,32 +75,37 @@ def tell_quality(
         first = np.unique(mended.part_of_tet, return_index=True)[1][1:]
         notice(
             f"{quality.parts} parts share no face ({most} tets); where a thin bridge should join them,"
-            f" take {MORE_TETS}; first tet of each smaller part",
+            f" take more tets{how()}; first tet of each smaller part",
             first,
         )
     if quality.pinched_edges:
         shared = "is" if quality.pinched_edges == 1 else "are"
         notice(
             f"{_counted(quality.pinched_edges, 'edge')} {shared} shared by more than two boundary faces;"
-            f" {MORE_TETS} may part them"
+            f" more tets{how()} may part them"
         )
     if quality.fused_pairs:
-        notice(f"nearly touching parts are one in the mesh {_at(quality.fused_places, bones)}; {MORE_TETS} part them")
+        notice(
+            f"nearly touching parts are one in the mesh {_at(quality.fused_places, bones)}; more tets{how()} part them"
+        )
     if quality.thin_share > 0.01:
         share = f"{100 * quality.thin_share:.0f} %"
         notice(
             f"{share} of the surface is under two cells thick, {_at(quality.thin_places, bones)}, and bends too"
-            f" stiffly there; {MORE_TETS} help{_enough(enough, quality.tets)}"
+            f" stiffly there; more tets{how()} help{_enough(enough, quality.tets)}"
         )
     if quality.thin_bones.size and len(bones.names) > quality.thin_bones.max():
         # A joint with several children is several bones of one name.
         names = list(dict.fromkeys(bones.names[index] for index in quality.thin_bones))
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         told = ", ".join(f"'{name}'" for name in names[:MOST_NAMES])
-        notice(f"bones in parts under two cells thick: {told}{more}; they hold the flesh there, {MORE_TETS} free it")
+        notice(
+            f"bones in parts under two cells thick: {told}{more}; they hold the flesh there, more tets{how()} free it"
+        )
     elif quality.thin_bones.size:
         notice(
-            f"bones in parts under two cells thick hold the flesh there, {MORE_TETS} free it; bones", quality.thin_bones
+            f"bones in parts under two cells thick hold the flesh there, more tets{how()} free it; bones",
+            quality.thin_bones,
         )
 
 

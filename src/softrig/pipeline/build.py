@@ -128,6 +128,7 @@ def build_parts(
     # What was asked for: else the project file would seem to have changed since.
     model.notes["project"] = asked.model_dump(mode="json", exclude_defaults=True)
     model.notes["firm joints"] = firm_joints(character, project)
+    model.notes["young"] = fabric.usual_young(flesh.mesh.volumes)
     model.notes["source"] = source_note(character)
     model.notes["stages"] = {"made": stages.made, "reused": stages.reused}
     return Built(model, character, flesh, posing, fabric, shapes)
