@@ -123,9 +123,8 @@ def show_clip(
 def check_picture(path: Path) -> None:
     """Refuse a place to which no picture can be written, before the work begins."""
     if path.suffix.lower() not in ENDINGS:
-        raise InputError(
-            f"{path}: cannot write {path.suffix or 'a file without an ending'}; {' and '.join(ENDINGS)} can"
-        )
+        what = path.suffix or "a file without an ending"
+        raise InputError(f"{path}: cannot write {what}; there are {', '.join(ENDINGS)}")
     require_writable(path)
 
 
