@@ -27,6 +27,12 @@ def figure(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 999.5 else f"{float(f'{value:.3g}'):,.0f}"
 
 
+def millimetres(metres: float) -> str:
+    """Two figures, or all before the point: "123 mm", "16 mm", "7.5 mm", "0.42 mm"."""
+    value = 1e3 * metres
+    return f"{value:.0f} mm" if value >= 9.95 else f"{value:.2g} mm"
+
+
 def quoted(names: Sequence[str]) -> str:
     """As "'walk', 'run'"; "none" of none."""
     return ", ".join(f"'{name}'" for name in names) or "none"

@@ -39,6 +39,7 @@ def bake(
     from softrig.pipeline.baking import bake as bake_clips
     from softrig.pipeline.drift import drift_words
     from softrig.pipeline.sources import model_character
+    from softrig.words import millimetres
 
     require_model(model)
     with tempfile.TemporaryDirectory() as folder, stages() as work:
@@ -58,7 +59,7 @@ def bake(
             typer.echo(f"  {result.clip:<16} failed: {result.failure}", err=True)
             continue
         where = f" at '{result.joint}'" if result.joint and result.largest_offset >= STILL else ""
-        offset = f"flesh up to {1e3 * result.largest_offset:.0f} mm from plain skinning{where}"
+        offset = f"flesh up to {millimetres(result.largest_offset)} from plain skinning{where}"
         told = f"{result.done.frames} frames, {offset}"
         lost = f"{1e3 * result.done.error:.2g} mm off the simulation" if result.done.error else "exact"
         typer.echo(f"  {result.clip:<16} {result.path}: {told}; {lost}; {result.done.size_words()}")

@@ -35,10 +35,11 @@ def _unknown_demo(output: Path) -> None:
 
 def _character_demo(output: Path) -> None:
     from softrig.demo import run_character_demo
+    from softrig.words import millimetres
 
     result = run_character_demo(output)
     tell_model(result.model, REMARKS)
-    typer.echo(f"The jump moves the flesh up to {1e3 * result.largest_offset:.0f} mm from plain skinning.")
+    typer.echo(f"The jump moves the flesh up to {millimetres(result.largest_offset)} from plain skinning.")
     for path in result.files:
         typer.echo(f"  {path}")
     typer.echo(f"Look at {result.files[-1]}; open {result.baked.path} in any glTF viewer.")

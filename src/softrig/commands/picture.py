@@ -31,6 +31,7 @@ def picture(
     from softrig.models.file import load_character_model
     from softrig.pipeline.baking import chosen_clips, safe_name
     from softrig.pipeline.showing import check_picture, show_clip
+    from softrig.words import millimetres
 
     if clip is not None and named is not None:
         raise InputError(f"one clip at a time: '{clip}' or '{named}'")
@@ -44,6 +45,6 @@ def picture(
             chosen, *others = chosen_clips(loaded, [wanted] if wanted is not None else [])
             target = output or model.with_name(f"{model.stem}-{safe_name(chosen.name)}.png")
         most = show_clip(loaded, chosen.name, target, span=span, moments=moments, fps=fps, turn=turn, stage=work.stage)
-    typer.echo(f"  {target}: '{chosen.name}', flesh up to {1e3 * most:.3g} mm from plain skinning")
+    typer.echo(f"  {target}: '{chosen.name}', flesh up to {millimetres(most)} from plain skinning")
     if others:
         typer.echo(f"  other clips: {', '.join(other.name for other in others)}")

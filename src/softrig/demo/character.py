@@ -26,7 +26,7 @@ from softrig.project import Project
 from softrig.render import Series, line_plot
 from softrig.report import Report
 from softrig.simulation import Bake
-from softrig.words import counted
+from softrig.words import counted, millimetres
 
 SETTINGS = Project().changed(mesh={"tets": 6000}, basis={"modes": 60}, material={"preset": "fat", "young": 12e3})
 """Softer than a gorilla is, so that there is something to see; coarser than the default, so that it is quick."""
@@ -121,7 +121,7 @@ def _report(
     report = Report(
         f"A soft {name}",
         f"{len(model.tets):,} tets reduced to {model.mode_count} modes at {counted(len(model.poses), 'pose')}. "
-        f"The clip '{clip}' moves the flesh up to {1e3 * offsets.max():.0f} mm from plain skinning.",
+        f"The clip '{clip}' moves the flesh up to {millimetres(float(offsets.max()))} from plain skinning.",
     )
     report.picture(pictures[0], "Plain skinning, and with soft tissue.", "gif")
     report.picture(pictures[1], "Plain, soft, and how far the flesh is from plain skinning.")

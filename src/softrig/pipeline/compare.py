@@ -111,7 +111,7 @@ def full_trajectory(
                 here.append(full.displacements().copy())
         if progress is not None:
             progress(done, total)
-        if kept is None or (done % PART and done != total):
+        if kept is None or not isinstance(full, FullSimulation) or (done % PART and done != total):
             continue
         if found is None:
             now, part = full.state, np.array(here).reshape(-1, *built.model.vertices.shape)

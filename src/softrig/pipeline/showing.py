@@ -31,6 +31,7 @@ from softrig.render import (
     strip,
 )
 from softrig.simulation import Bake
+from softrig.words import millimetres
 
 SIZE, MOVING_SIZE = (420, 460), (440, 482)
 """Pixels of each picture of a sheet, and of each half of an animation: of the same shape, as they share a camera."""
@@ -172,7 +173,7 @@ class BesidePlain:
         for i in chosen:
             colours = sequential(self.offsets[i], low=0.0, high=self._most)
             pictures.append(self._shot(self._bake.vertices[i], colours, SIZE))
-            captions.append(f"up to {1e3 * self.offsets[i].max():.3g} mm")
+            captions.append(f"up to {millimetres(float(self.offsets[i].max()))}")
         # One scale for all of the last row, and nothing of the body behind it.
         bar = colour_bar(sequential, 0.0, 1e3 * self._most, "mm")
         return beneath(strip(pictures, captions, columns=len(chosen)), bar)
