@@ -31,7 +31,7 @@ from softrig.machine import Timing, this_machine
 
 ROOT = Path(__file__).parent.parent
 RECORDS = ROOT / "docs" / "records"
-MEASURED = "docs/measurements-posespace.md"
+MEASURED = "docs/fidelity.md"
 RIVALS = (
     "one PCA basis in bind space, exact forces",
     "one PCA basis in the world, exact forces",
