@@ -15,7 +15,7 @@ from rich.console import Console
 from pose_models_for_tests import bar_model, followed
 from softrig.bench import fidelity
 from softrig.bench.cases import CASES, LIMB, OTHERS, Case
-from softrig.bench.conclusions import ALONE, conclusion, why_alone
+from softrig.bench.conclusions import ALONE, conclusion, told_row, why_alone
 from softrig.bench.record import Record, Row
 from softrig.bench.run import show_turned
 from softrig.characters import built_in
@@ -95,6 +95,14 @@ def compared(ours: float, alone: float, best: float | None) -> Record:
     also = {} if best is None else {"best of these shapes, %": best}
     rows = [Row("ours", "%", ours, also=also), Row("the same modes alone, exact forces", "%", alone)]
     return Record("compare", "An example", this_machine(), rows, sizes={"hero": {"modes": 100}})
+
+
+def test_a_row_is_told_in_a_line_or_why_it_has_no_figure() -> None:
+    assert told_row(Row("ours", "%", 7.291)) == "ours: 7.29 %"
+    assert told_row(Row("a coarse mesh", "%", None, note="no mesh costs so little")) == (
+        "a coarse mesh: no mesh costs so little"
+    )
+    assert told_row(Row("a coarse mesh", "%", None)) == "a coarse mesh: not measured"
 
 
 def test_the_conclusion_names_what_limits() -> None:

@@ -345,5 +345,5 @@ def test_a_soft_character_is_described_with_its_poses():
     assert dict(soft_facts(same))["flesh"] == "Young's modulus 40 kPa (of the chosen tets)"
     noted = replace(same, notes={"young": [8e3, 1.2e4, 3e4]})
     assert dict(soft_facts(noted))["flesh"] == "Young's modulus 12 kPa, most of it 8 to 30"
-    for wrong in ("soft", [1.0, 2.0], [8e3, None, 3e4]):
+    for wrong in ("soft", [1.0, 2.0], [8e3, None, 3e4], [np.nan] * 3, [1.0, 2.0, np.inf], [3.0, 2.0, 1.0], [-1.0] * 3):
         assert dict(soft_facts(replace(same, notes={"young": wrong})))["flesh"].endswith("(of the chosen tets)")

@@ -12,6 +12,7 @@ import pytest
 
 from characters_for_tests import SMALL, bent_bar, limb, tube
 from softrig.bases.localised import BoneRegions
+from softrig.dynamics import Rayleigh
 from softrig.errors import IndexRangeError, InputError, ModeCountError, Notice
 from softrig.fem.material import Material
 from softrig.fidelity import trajectory_error
@@ -159,15 +160,36 @@ def test_a_full_motion_that_was_stopped_goes_on_as_if_it_had_not_been(built: Bui
     kept = StageCache(tmp_path)
     np.testing.assert_array_equal(full_trajectory(built, poses, 60.0, damping=damping, every=2, cache=kept), whole)
     assert (kept.reused, kept.made) == ([KEPT] * 3, []), "and nothing is done again"
-    # Nothing of it serves another motion.
-    for changed in ({"inertia": 0.5}, {"iterations": None}, {"rate": 120.0}):
-        others = StageCache(tmp_path)
-        full_trajectory(built, poses[:5], 60.0, damping=damping, every=2, cache=others, **changed)
-        assert others.reused == []
-    softer = replace(built, fabric=replace(built.fabric, young=0.5 * built.fabric.young))
-    others = StageCache(tmp_path)
-    full_trajectory(softer, poses, 60.0, damping=damping, every=2, cache=others)
-    assert others.reused == []
+
+
+def test_a_kept_full_motion_serves_no_other(built: Built, tmp_path: Path) -> None:
+    _, poses = built.character.clips[0].resample(60.0)
+    model, fabric = built.model, built.fabric
+    same = {"built": built, "poses": poses[:4], "fps": 60.0, "damping": default_damping(built)}
+
+    def reused(**changed) -> int:
+        cache = StageCache(tmp_path)
+        full_trajectory(**(same | changed), cache=cache)
+        return len(cache.reused)
+
+    assert [reused(), reused()] == [0, 1]
+    heavier = replace(model, vertex_mass=1.01 * model.vertex_mass)
+    bent = replace(model.tet_rig, corrections=model.tet_rig.corrections + 1e-4 * np.eye(3)[0])
+    others = [
+        {"inertia": 0.5},
+        {"iterations": 2},
+        {"rate": 120.0},
+        {"fps": 30.0},
+        {"every": 3},
+        {"damping": Rayleigh(0.1, 0.001)},
+        {"poses": poses[1:5]},
+        {"built": replace(built, fabric=replace(fabric, young=0.5 * fabric.young))},
+        {"built": replace(built, fabric=replace(fabric, poisson=0.9 * fabric.poisson))},
+        {"built": replace(built, model=heavier)},
+        {"built": replace(built, model=replace(model, tet_rig=bent))},
+        {"built": replace(built, model=replace(model, law="stvk"))},
+    ]
+    assert [reused(**changed) for changed in others] == [0] * len(others)
 
 
 def test_a_rehearsed_clip_is_followed_closely(cache: Path) -> None:

@@ -150,6 +150,7 @@ def test_a_picture_is_drawn_of_the_first_clip_or_of_another(folder: Path, tmp_pa
     assert (tmp_path / "it.gif").read_bytes()[:4] == b"GIF8"
     for words, refused in (
         (["fly"], "no clip 'fly'"),
+        (["all"], "no clip 'all'"),
         (["bend", "--clip", "shake"], "one clip at a time"),
         (["-o", str(tmp_path / "it.mp4")], "cannot write .mp4"),
     ):

@@ -31,8 +31,8 @@ def test_counts_and_figures() -> None:
     told = [figure(value) for value in (0.0848, 84.8, 999.4, 999.6, 8478.0, 1234567.0)]
     assert told == ["0.0848", "84.8", "999", "1,000", "8,480", "1,230,000"]
     assert quoted([]) == "none"
-    told = [millimetres(metres) for metres in (0.1234, 0.016, 0.00996, 0.0075, 0.00042)]
-    assert told == ["123 mm", "16 mm", "10 mm", "7.5 mm", "0.42 mm"]
+    told = [millimetres(metres) for metres in (0.1234, 0.016, 0.00996, 0.0075, 0.00042, 5e-8, 0.0)]
+    assert told == ["123 mm", "16 mm", "10 mm", "7.5 mm", "0.42 mm", "less than 0.01 mm", "0 mm"]
 
 
 def test_names_that_differ_by_case_or_a_letter_are_offered() -> None:

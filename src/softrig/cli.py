@@ -64,7 +64,7 @@ def main() -> None:
         typer.echo(f"softrig: {error}", err=True)
         sys.exit(1)
     except KeyboardInterrupt:
-        typer.echo("softrig: stopped; a build started again goes on where it was", err=True)
+        typer.echo("softrig: stopped; what a build or a comparison of a file has finished is kept", err=True)
         sys.exit(130)
     except OSError as error:
         typer.echo(f"softrig: {told_by_system(error)}", err=True)

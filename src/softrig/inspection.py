@@ -38,6 +38,8 @@ LEAN_ON = 2.5
 """Tets a mode that a model which leans on its tets should have."""
 LOOSE = 0.15
 """Forces further off than this along the clips are told of."""
+MOST_YOUNG = 1e12
+"""Pa: nothing is stiffer, diamond included; what a file says beyond it is no modulus."""
 STIFF = 0.9
 """A basis that takes up less than this share of the rig's loads moves too stiffly."""
 
@@ -226,13 +228,14 @@ def _bony_fact(model: PoseSpaceModel) -> list[tuple[str, str]]:
 def _some(names: Sequence[str]) -> str:
     """Names of joints, not too many."""
     more = f", … ({len(names)})" if len(names) > MOST_JOINTS else ""
-    return ", ".join(map(_clean, names[:MOST_JOINTS])) + more
+    return ", ".join(map(clean_name, names[:MOST_JOINTS])) + more
 
 
 def _material_fact(model: PoseSpaceModel) -> list[tuple[str, str]]:
     """How stiff the flesh is: by volume as the build noted it, else by the chosen tets."""
-    known, whose = model.notes.get("young"), ""
-    if not (isinstance(known, list) and len(known) == 3 and all(isinstance(value, float) for value in known)):
+    noted, whose = model.notes.get("young"), ""
+    known = noted if isinstance(noted, list) and all(isinstance(value, float) for value in noted) else []
+    if not (len(known) == 3 and 0.0 < known[0] <= known[1] <= known[2] <= MOST_YOUNG):
         young = np.asarray(model.cubature.young)
         if not young.size:
             return []
@@ -256,7 +259,7 @@ def _could_be_firm(model: PoseSpaceModel) -> bool:
     return not any(isinstance(material.get(name), str) for name in ("softness_map", "stiffness_map", "young"))
 
 
-def _clean(name: str) -> str:
+def clean_name(name: str) -> str:
     """A name from a file, without what a terminal would obey, and no longer than a line bears."""
     return "".join(letter for letter in name if letter.isprintable())[:LONGEST_NAME]
 
@@ -267,7 +270,9 @@ def _errors_along_clips(notes: Mapping[str, Any], of: str = "cubature") -> dict[
     found = table.get("along clips") if isinstance(table, dict) else None
     if not isinstance(found, dict):
         return {}
-    return {_clean(name): float(error) for name, error in found.items() if isinstance(name, str) and _is_finite(error)}
+    return {
+        clean_name(name): float(error) for name, error in found.items() if isinstance(name, str) and _is_finite(error)
+    }
 
 
 def _is_finite(value: object) -> bool:
@@ -433,13 +438,13 @@ def region_trouble(model: PoseSpaceModel) -> str:
     scales = settings.get("stiffness") if isinstance(settings, dict) else None
     if not isinstance(scales, dict):
         return ""
-    unknown = [_clean(str(name)) for name in scales if name not in model.region_names]
+    unknown = [clean_name(str(name)) for name in scales if name not in model.region_names]
     if not unknown:
         return ""
     more = f", … ({len(unknown)})" if len(unknown) > MOST_JOINTS else ""
     return (
-        f"simulation.stiffness: '{_clean(model.name)}' has no region {', '.join(unknown[:MOST_JOINTS])}{more}; "
-        f"its regions: {', '.join(map(_clean, model.region_names))}. That stiffness is left out"
+        f"simulation.stiffness: '{clean_name(model.name)}' has no region {', '.join(unknown[:MOST_JOINTS])}{more}; "
+        f"its regions: {', '.join(map(clean_name, model.region_names))}. That stiffness is left out"
     )
 
 

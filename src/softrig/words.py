@@ -28,8 +28,10 @@ def figure(value: float) -> str:
 
 
 def millimetres(metres: float) -> str:
-    """Two figures, or all before the point: "123 mm", "16 mm", "7.5 mm", "0.42 mm"."""
+    """Two figures, or all before the point: "123 mm", "16 mm", "7.5 mm", "0.42 mm", "less than 0.01 mm"."""
     value = 1e3 * metres
+    if 0.0 < value < 0.01:
+        return "less than 0.01 mm"
     return f"{value:.0f} mm" if value >= 9.95 else f"{value:.2g} mm"
 
 

@@ -55,6 +55,11 @@ def conclusion(record: Record) -> str:
     return f"{told}; its {sizes['modes']} modes could come as near as {best:.3g} %. {helps}"
 
 
+def told_row(row: Row) -> str:
+    """A row in a line: "ours: 7.29 %", or why there is no figure."""
+    return f"{row.what}: {row.told() if row.ours is not None else row.note or 'not measured'}"
+
+
 def _is_alone(by_name: dict[str, Row]) -> bool:
     """Whether nothing yields beside the modes: ours with the forces of every tet are the same modes alone."""
     every, alone = (row.ours if (row := by_name.get(name)) is not None else None for name in (EVERY_TET, ALONE))

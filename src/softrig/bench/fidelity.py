@@ -82,7 +82,7 @@ class Truth:
     ) -> None:
         _, clip = case.character.clip(case.clip).resample(FPS)
         self.poses = np.concatenate([clip, np.repeat(clip[-1:], round(STILL * FPS), axis=0)])
-        self._ours = built
+        self._ours, self._cache = built, cache
         self.damping = default_damping(built)
         with stage("Simulating in full") as update:
             self.motion = full_trajectory(built, self.poses, FPS, damping=self.damping, cache=cache, progress=update)
@@ -181,7 +181,9 @@ class Truth:
 
     @cached_property
     def _linear(self) -> np.ndarray:
-        return full_trajectory(self._ours, self.poses, FPS, damping=self.damping, iterations=1, inertia=LINEAR)
+        return full_trajectory(
+            self._ours, self.poses, FPS, damping=self.damping, iterations=1, inertia=LINEAR, cache=self._cache
+        )
 
     def _plain_row(self, what: str, moved: np.ndarray, truth: np.ndarray) -> Row:
         mass, seen = self._ours.model.vertex_mass, slice(0, self.stop)
@@ -268,7 +270,9 @@ def compare_clip(
     with TemporaryDirectory() as own:
         plain = partial(_unprefixed, f"{case.what}: ")
         known = None if told is None else lambda row: told(plain(row))
-        rows, sizes = case_rows(case, cache or Path(own), converged=converged, stage=stage, told=known)
+        rows, sizes = case_rows(
+            case, cache or Path(own), converged=converged, stage=stage, told=known, keep=cache is not None
+        )
     rows = [plain(row) for row in rows]
     more = "converged: 720 Hz" if converged else ""
     record = _record("compare", f"Reduced against full motion: {case.what}", rows, sizes, more)
@@ -294,11 +298,16 @@ def case_rows(
     converged: bool = True,
     stage: Stage = untold,
     told: Callable[[Row], None] | None = None,
+    keep: bool = False,
 ) -> tuple[list[Row], Sizes]:
-    """All models of a case beside its truth, and how large ours is; `told` gets each row as soon as it is known."""
+    """All models of a case beside its truth, and how large ours is; `told` gets each row as soon as it is known.
+
+    `keep`: full simulations are kept in the cache, too; where that is thrown away it would be for nothing.
+    """
     ours = _built(case, case.project, cache, stage)
     sizes = {case.what: model_sizes(ours.model)}
-    truth = Truth(case, ours, converged=converged, stage=stage, cache=StageCache(case.stages(cache)))
+    kept = StageCache(case.stages(cache)) if keep else None
+    truth = Truth(case, ours, converged=converged, stage=stage, cache=kept)
     wanted: list[Callable[[], Row]] = [
         partial(truth.row, f"{case.what}: ours", ours, goal=case.goal),
         partial(truth.row, f"{case.what}: {EVERY_TET}", ours, forces=every_tet),

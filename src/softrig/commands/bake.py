@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from softrig.commands.shared import require_model
-
-STILL = 1e-6
-"""Metres: flesh that is never further from plain skinning does not move."""
+from softrig.commands.shared import STILL, require_model
 
 
 def bake(
@@ -61,7 +58,7 @@ def bake(
         where = f" at '{result.joint}'" if result.joint and result.largest_offset >= STILL else ""
         offset = f"flesh up to {millimetres(result.largest_offset)} from plain skinning{where}"
         told = f"{result.done.frames} frames, {offset}"
-        lost = f"{1e3 * result.done.error:.2g} mm off the simulation" if result.done.error else "exact"
+        lost = f"{millimetres(result.done.error)} off the simulation" if result.done.error else "exact"
         typer.echo(f"  {result.clip:<16} {result.path}: {told}; {lost}; {result.done.size_words()}")
         if result.largest_offset < STILL:
             least = "less than a thousandth of a millimetre from plain skinning"

@@ -35,11 +35,11 @@ def compare(
     """Compare the reduced motion of a clip with the full simulation's, and with simpler models.
 
     It builds and simulates in full: about five minutes of processor time for a short clip and the default tets. Stopped
-    and started again, both go on where they were; figures are told as they become known.
+    and started again, both go on where they were if FILE is a file; figures are told as they become known.
     """
     from rich.console import Console
 
-    from softrig.bench.conclusions import conclusion
+    from softrig.bench.conclusions import conclusion, told_row
     from softrig.bench.fidelity import compare_clip
     from softrig.bench.run import show_turned
     from softrig.console import stages
@@ -70,7 +70,7 @@ def compare(
             folder=chosen.parent if chosen else None,
             cache=path.parent / ".softrig-cache" if path.exists() else None,
             stage=work.stage,
-            told=lambda row: typer.echo(f"  {row.what}: {row.told()}", err=True),
+            told=lambda row: typer.echo(f"  {told_row(row)}", err=True),
         )
     show_turned(Console(), record)
     typer.echo(conclusion(record))

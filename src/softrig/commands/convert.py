@@ -29,6 +29,7 @@ def convert(
     from softrig.console import stages
     from softrig.conversion import GlbOptions, check_output, convert_clip
     from softrig.io.characters import load_character
+    from softrig.words import millimetres
 
     check_output(output, file if file.exists() else None)
     with stages() as work:
@@ -38,6 +39,6 @@ def convert(
             options = GlbOptions(per_frame=per_frame, quantise=quantise, normals=normals)
             done = convert_clip(character, clip, output, fps=fps, options=options, progress=update)
     typer.echo(
-        f"{output.parent}: {done.what}, {done.frames} frames, {1e3 * done.error:.2g} mm off the clip; "
+        f"{output.parent}: {done.what}, {done.frames} frames, {millimetres(done.error)} off the clip; "
         f"{done.size_words()}"
     )

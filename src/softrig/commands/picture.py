@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from softrig.commands.shared import require_model
+from softrig.commands.shared import STILL, require_model
 
 
 def picture(
@@ -19,7 +19,7 @@ def picture(
     ] = None,
     named: Annotated[str | None, typer.Option("--clip", help="The clip, instead of CLIP.")] = None,
     span: Annotated[
-        tuple[float, float] | None, typer.Option(help="From when to when, seconds.", show_default=False)
+        tuple[float, float] | None, typer.Option(help="From when to when, seconds; at most 20.", show_default=False)
     ] = None,
     moments: Annotated[int, typer.Option(min=1, max=12, help="PNG: how many.")] = 4,
     fps: Annotated[float, typer.Option(min=1.0, max=50.0, help="GIF: frames a second.")] = 15.0,
@@ -28,8 +28,9 @@ def picture(
     """Draw a clip, plain skinning beside soft flesh: its most telling moments (.png), or all of it (.gif)."""
     from softrig.console import stages
     from softrig.errors import InputError
+    from softrig.inspection import clean_name, stillness_words
     from softrig.models.file import load_character_model
-    from softrig.pipeline.baking import chosen_clips, safe_name
+    from softrig.pipeline.baking import clip_called, safe_name
     from softrig.pipeline.showing import check_picture, show_clip
     from softrig.words import millimetres
 
@@ -41,10 +42,15 @@ def picture(
     with stages() as work:
         with work.stage("Reading"):
             loaded = load_character_model(model)
-            wanted = clip or named
-            chosen, *others = chosen_clips(loaded, [wanted] if wanted is not None else [])
+            wanted = clip if clip is not None else named
+            if wanted is None and not loaded.clips:
+                raise InputError(f"{model}: the model has no clips")
+            chosen = loaded.clips[0] if wanted is None else clip_called(loaded, wanted)
             target = output or model.with_name(f"{model.stem}-{safe_name(chosen.name)}.png")
         most = show_clip(loaded, chosen.name, target, span=span, moments=moments, fps=fps, turn=turn, stage=work.stage)
-    typer.echo(f"  {target}: '{chosen.name}', flesh up to {millimetres(most)} from plain skinning")
-    if others:
-        typer.echo(f"  other clips: {', '.join(other.name for other in others)}")
+    typer.echo(f"  {target}: '{clean_name(chosen.name)}', flesh up to {millimetres(most)} from plain skinning")
+    if most < STILL:
+        typer.echo(f"! '{clean_name(chosen.name)}': the flesh does not move: {stillness_words(loaded)}", err=True)
+    others = [clean_name(other.name) for other in loaded.clips if other is not chosen]
+    if wanted is None and others:
+        typer.echo(f"  other clips: {', '.join(others)}")

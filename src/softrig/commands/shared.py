@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from softrig.project import Project
 
 
+STILL = 1e-6
+"""Metres: flesh that is never further from plain skinning does not move."""
+
+
 def decisions(
     file: Path, project: Path | None, *, scale: float | None, tets: int | None, modes: int | None = None
 ) -> tuple[Project, Path | None]:

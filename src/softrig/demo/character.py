@@ -130,7 +130,7 @@ def _report(
     report.heading("Baked")
     report.text(
         f"{baked.path.name} is {name}.glb with one animation more: the skeleton's own motion and morph targets that "
-        f"play the flesh, {1e3 * baked.done.error:.2g} mm off the simulation; {baked.done.size_words()}. "
+        f"play the flesh, {millimetres(baked.done.error)} off the simulation; {baked.done.size_words()}. "
         "Everything else in the file is as it was. Open it in any glTF viewer."
     )
     report.heading("Motion")

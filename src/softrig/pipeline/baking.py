@@ -79,6 +79,14 @@ def chosen_clips(model: PoseSpaceModel, names: Sequence[str]) -> tuple[Clip, ...
     return tuple(known[name] for name in names)
 
 
+def clip_called(model: PoseSpaceModel, name: str) -> Clip:
+    """The clip of a model with that name."""
+    found = [clip for clip in model.clips if clip.name == name]
+    if not found:
+        raise InputError(has_no(model.name, "clip", [name], [clip.name for clip in model.clips]))
+    return found[0]
+
+
 def bake(
     model: PoseSpaceModel,
     character: Character,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -95,42 +96,49 @@ def full_trajectory(
         inertia_scale=inertia,
     )
     full.place(full.carriers_at(poses[0]))
-    kept = cache if isinstance(full, FullSimulation) else None
-    settings = [fps, rate, damping.mass, damping.stiffness, iterations, inertia, every, PART]
-    key = "" if kept is None else _motion_hash(built, [full.carriers_at(pose) for pose in poses], settings)
-    total = int((len(poses) - 1) * rate / fps)
-    shown: list[np.ndarray] = []
-    name, found, here = "", None, []
-    for done, (z, speed, acceleration) in enumerate(carrier_steps(full.carriers_at, poses, fps, rate), start=1):
-        if kept is not None and done % PART == 1:
-            name = content_hash(key, done)
-            found = kept.find(KEPT, name)
-        if found is None:
-            full.step(z, speed, acceleration)
-            if done % every == 0:
-                here.append(full.displacements().copy())
-        if progress is not None:
-            progress(done, total)
-        if kept is None or not isinstance(full, FullSimulation) or (done % PART and done != total):
-            continue
-        if found is None:
-            now, part = full.state, np.array(here).reshape(-1, *built.model.vertices.shape)
-            found = {"q": now.q, "v": now.v, "a": now.a, "time": np.array(now.time), "shown": part}
-            kept.keep(KEPT, name, found)
-        full.state = State(found["q"], found["v"], found["a"], float(found["time"]))
-        shown += list(found["shown"])
-        found, here = None, []
-    return np.stack(shown + here)
+    key = ""
+    if cache is not None:
+        settings = [fps, rate, damping.mass, damping.stiffness, iterations, inertia, every, PART]
+        key = _motion_hash(built, [full.carriers_at(pose) for pose in poses], settings)
+    shown, done, total, made = [], 0, int((len(poses) - 1) * rate / fps), False
+    # Copies: a part is looked at as a whole, and each moment is written over the last.
+    steps = (
+        [z.copy(), zdot.copy(), zddot.copy()] for z, zdot, zddot in carrier_steps(full.carriers_at, poses, fps, rate)
+    )
+    while part := list(islice(steps, PART)):
+        name = f"{key}-{done}"
+        found = None if cache is None else cache.find(KEPT, name)
+        if found is None or not isinstance(full, FullSimulation):
+            here, made = [], True
+            for index, moment in enumerate(part, start=done + 1):
+                full.step(*moment)
+                if index % every == 0:
+                    here.append(full.displacements().copy())
+                if progress is not None:
+                    progress(index, total)
+            shown.append(np.array(here).reshape(-1, *built.model.vertices.shape))
+            if cache is not None and isinstance(full, FullSimulation):
+                now = full.state
+                state = {"q": now.q, "v": now.v, "a": now.a, "time": np.array(now.time)}
+                cache.keep(KEPT, name, state | {"shown": shown[-1]})
+        else:
+            full.state = State(found["q"], found["v"], found["a"], float(found["time"]))
+            shown.append(found["shown"])
+        done += len(part)
+    if progress is not None and not made:
+        progress(0, 0)  # kept from before
+    return np.concatenate(shown)
 
 
-def _motion_hash(built: Full, carriers: Sequence[np.ndarray], settings: list[float | None]) -> str:
+def _motion_hash(built: Full, carriers: list[np.ndarray], settings: list[float | None]) -> str:
     """Of all that a full motion follows from; the rig's part in it are `carriers`, its values at each pose."""
     model, held = built.model, built.model.tet_rig
     mesh = [model.vertices, model.tets, model.fixed, model.vertex_mass]
     skin = [] if held.weights is None else [held.weights.data, held.weights.indices, held.weights.indptr]
-    rig = [held.kind, held.corrections, held.shepard_nodes, held.shepard_weights, model.interpolation, skin]
+    boxed = [held.shepard_nodes, held.shepard_weights, held.root_sample]
+    rig = [held.kind, held.root_bone, held.corrections, model.interpolation, boxed, skin]
     flesh = [model.law, built.fabric.young, built.fabric.poisson]
-    return content_hash("full motion", mesh, rig, flesh, np.stack(carriers), settings)
+    return content_hash("full motion", mesh, rig, flesh, carriers, settings)
 
 
 def every_tet(built: Built) -> PoseSpaceModel:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from math import cos, radians, sin
+from dataclasses import dataclass, replace
+from math import cos, isfinite, radians, sin
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from softrig.errors import InputError, notice
 from softrig.files import require_writable
 from softrig.io.images import write_gif, write_png
 from softrig.models.pose_space import PoseSpaceModel
-from softrig.pipeline.baking import chosen_clips, model_simulation
+from softrig.pipeline.baking import clip_called, model_simulation
 from softrig.pipeline.parallel import worker_count
 from softrig.pipeline.telling import Stage, Update, untold
 from softrig.render import (
@@ -30,6 +30,7 @@ from softrig.render import (
     sequential,
     strip,
 )
+from softrig.rig.clip import Clip
 from softrig.simulation import Bake
 from softrig.words import millimetres
 
@@ -42,8 +43,13 @@ MOST_FPS = 50.0
 """What browsers play without slowing it down."""
 SIMULATED_FPS = 60.0
 """Poses a second of the simulation, about: a clip sampled as coarsely as it is drawn loses its quick parts."""
-LONGEST = 20.0
-"""Seconds that are shown of a clip unless one says which; a minute of a large surface would fill the memory."""
+LONGEST, MOST_PLACES = 20.0, 5e7
+"""Seconds of a clip that are shown, and places of vertices in all of its frames: a minute of a large surface would fill
+the memory."""
+MOST_FRAMES = 500
+"""Of an animation."""
+LEAD = 5.0
+"""Seconds that are simulated before those that are shown: then flesh has forgotten how it began."""
 ENDINGS = (".png", ".gif")
 TURN = 26.6
 """Degrees to the character's left from which it is seen: its front and one side."""
@@ -86,39 +92,67 @@ def show_clip(
 ) -> float:
     """Simulate a clip and write plain skinning beside soft flesh: telling moments of it (.png) or an animation (.gif).
 
-    `span`: from when to when, seconds; else all of it, or the first `LONGEST` of a longer one. `moments`: columns of a
-    sheet. `fps`: of an animation, about; up to 50. `turn`: degrees to the character's left from which it is seen.
-    Returns how far the flesh is from plain skinning at most, metres.
+    `span`: from when to when, seconds, at most 20; else all of it, or the first 20 seconds of a longer clip (less of
+    very large surfaces). `moments`: columns of a sheet. `fps`: frames a second of an animation, about, up to 50; at
+    most 500 in all. `turn`: degrees to the character's left from which it is seen. Returns how far the flesh is from
+    plain skinning at most, metres.
     """
     path = Path(path)
     check_picture(path)
-    if not 0.0 < fps <= MOST_FPS:
-        raise InputError(f"{fps:g} frames a second is not within 0 … {MOST_FPS:g}")
+    moves = path.suffix.lower() == ".gif"
+    if not 1.0 <= fps <= MOST_FPS:
+        raise InputError(f"{fps:g} frames a second is not within 1 … {MOST_FPS:g}")
     if moments < 1:
         raise InputError(f"a sheet of {moments} moments")
-    shown, *more = chosen_clips(model, [clip])
-    if more:
-        raise InputError(f"one clip at a time, not {len(more) + 1}")
-    if span is not None and not 0.0 <= span[0] < span[1]:
-        raise InputError(f"from {span[0]:g} to {span[1]:g} s is no part of a clip")
-    loops = shown.looping and span is None
-    if span is None and shown.duration > LONGEST:
-        notice(f"clip '{clip}' lasts {shown.duration:.0f} s: its first {LONGEST:g} are shown, or what `span` says")
-        span, loops = (0.0, LONGEST), False
-    if span is not None:
-        # What comes before moves the flesh as well; what comes after does not.
-        shown = replace(shown, looping=False).trimmed(0.0, span[1])
+    if not isfinite(turn):
+        raise InputError(f"a camera cannot stand {turn} degrees to the left")
+    rate = fps * max(1, round(SIMULATED_FPS / fps)) if moves else SIMULATED_FPS
+    part = shown_part(clip_called(model, clip), span, len(model.embedding_nodes))
+    if moves and (part.end - part.start) * fps > MOST_FRAMES:
+        raise InputError(
+            f"{part.end - part.start:.0f} s at {fps:g} frames a second are more than {MOST_FRAMES} pictures; take fewer"
+            " a second, or a shorter span"
+        )
     with stage(f"Simulating '{clip}'") as update:
-        frames = fps * max(1, round(SIMULATED_FPS / fps))
-        bake = model_simulation(model).bake(shown, frames, loop=loops, plain=True, progress=update)
+        bake = model_simulation(model).bake(part.clip, rate, loop=part.clip.looping, plain=True, progress=update)
     with stage("Drawing") as update:
-        pictures = BesidePlain(model, bake if span is None else from_time(bake, span[0]), turn=turn)
-        if path.suffix.lower() == ".gif":
-            moving, rate = pictures.animation(fps, update)
-            write_gif(path, moving, rate)
+        pictures = BesidePlain(model, from_time(bake, part.start - part.begin, part.begin), turn=turn)
+        if moves:
+            write_gif(path, *pictures.animation(fps, update))
         else:
             write_png(path, pictures.sheet(moments))
     return float(pictures.offsets.max())
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What of a clip is simulated and shown; seconds of the whole clip."""
+
+    clip: Clip
+    """From `begin` to `end`."""
+    begin: float
+    start: float
+    """From when it is shown: what comes before moves the flesh as well."""
+    end: float
+
+
+def shown_part(clip: Clip, span: tuple[float, float] | None, vertices: int) -> Shown:
+    """All of a clip, or of a surface of so many vertices as much of it as the memory should bear; or the `span`."""
+    most = min(LONGEST, MOST_PLACES / (SIMULATED_FPS * max(vertices, 1)))
+    if span is None:
+        if clip.duration <= most:
+            return Shown(clip, 0.0, 0.0, clip.duration)
+        notice(f"clip '{clip.name}' lasts {clip.duration:.3g} s: its first {most:.3g} are shown, or what `span` says")
+        span = (0.0, most)
+    start, end = span
+    if not 0.0 <= start < end <= clip.duration + 1e-9:
+        raise InputError(
+            f"from {start:g} to {end:g} s is no part of clip '{clip.name}', which lasts {clip.duration:.4g} s"
+        )
+    if end - start > most + 1e-9:
+        raise InputError(f"from {start:g} to {end:g} s is too long to be shown at once: at most {most:.3g} s")
+    begin = max(0.0, start - LEAD)
+    return Shown(replace(clip, looping=False).trimmed(begin, end), begin, start, end)
 
 
 def check_picture(path: Path) -> None:
@@ -129,17 +163,17 @@ def check_picture(path: Path) -> None:
     require_writable(path)
 
 
-def from_time(bake: Bake, start: float) -> Bake:
-    """The frames of a bake from `start` seconds on."""
-    chosen = bake.times >= start - 1e-9
+def from_time(bake: Bake, start: float, later: float = 0.0) -> Bake:
+    """The frames of a bake from `start` seconds on, at least one; their times that much `later`."""
+    first = min(int(np.searchsorted(bake.times, start - 1e-9)), len(bake) - 1)
     assert bake.plain is not None
     return replace(
         bake,
-        times=bake.times[chosen],
-        poses=bake.poses[chosen],
-        vertices=bake.vertices[chosen],
-        plain=bake.plain[chosen],
-        coordinates=bake.coordinates[chosen],
+        times=bake.times[first:] + later,
+        poses=bake.poses[first:],
+        vertices=bake.vertices[first:],
+        plain=bake.plain[first:],
+        coordinates=bake.coordinates[first:],
     )
 
 
@@ -180,23 +214,28 @@ class BesidePlain:
 
     def animation(self, fps: float = MOVING_FPS, update: Update | None = None) -> tuple[list[np.ndarray], float]:
         """(h, w, 3) frames of plain and soft side by side, and how many a second they are: nearly `fps`, so that
-        they come from frames of the bake at equal distances."""
-        baked = self._bake.report.fps
-        every = max(1, round(baked / fps))
-        chosen = range(0, len(self._bake), every)
-        sides = [side[i] for i in chosen for side in (self._plain, self._bake.vertices)]
-        with ThreadPoolExecutor(worker_count(None)) as pool:
-            pictures = []
-            for picture in pool.map(lambda places: self._shot(places, self._skin, MOVING_SIZE), sides):
-                pictures.append(picture)
-                if update is not None:
-                    update(len(pictures), len(sides))
+        they come from frames of the bake at equal distances, and so that a loop ends where it begins."""
+        count, baked = len(self._bake), self._bake.report.fps
+        if self._bake.report.cycles:
+            wanted = max(1, min(round(count / baked * fps), int(count / baked * MOST_FPS), count))
+            chosen, rate = np.arange(wanted) * count // wanted, wanted * baked / count
+        else:
+            every = max(1, round(baked / fps))
+            chosen, rate = np.arange(0, count, every), baked / every
+
+        def both(i: int) -> np.ndarray:
+            sides = [self._shot(side[i], self._skin, MOVING_SIZE) for side in (self._plain, self._bake.vertices)]
+            # The time on the white foot, where no hand or shadow comes.
+            told = f"{self._bake.times[i]:.2f} s"
+            return label(strip(sides, ["plain skinning", "soft"], size=22), told, corner="bottom right", size=16)
+
         frames = []
-        for i, plain, soft in zip(chosen, pictures[::2], pictures[1::2], strict=True):
-            both = strip([plain, soft], ["plain skinning", "soft"], size=22)
-            # On the white foot, where no hand or shadow comes.
-            frames.append(label(both, f"{self._bake.times[i]:.2f} s", corner="bottom right", size=16))
-        return frames, baked / every
+        with ThreadPoolExecutor(worker_count(None)) as pool:
+            for picture in pool.map(both, chosen.tolist()):
+                frames.append(picture)
+                if update is not None:
+                    update(len(frames), len(chosen))
+        return frames, rate
 
     def _shot(self, places: np.ndarray, colours: np.ndarray, size: tuple[int, int]) -> np.ndarray:
         mesh = Mesh(places.astype(np.float64), self._triangles, colours)
