@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from softrig.errors import InputError, MaterialError
 from softrig.fem.embedding import Embedding
@@ -11,6 +12,8 @@ from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
 from softrig.meshing.boxes import box_tets
 from softrig.meshing.embedding import embed_points
+from softrig.numerics.sparse import symmetric_solver
+from softrig.poses import materials
 from softrig.poses.materials import (
     PRESETS,
     carrying_tets,
@@ -189,3 +192,27 @@ def test_between_poses_the_material_is_the_convex_mixture() -> None:
     assert material_at([soft, hard], np.array([1.3, -0.3])).young == pytest.approx(soft.young)
     with pytest.raises(InputError, match="2 materials"):
         material_at([soft, hard], np.ones(3))
+
+
+def test_paint_is_carried_by_one_thread(body, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several would give other last bits now and then, and nothing that a build kept would be found again."""
+    mesh, embedding, points = body
+    threads = []
+
+    class Watched:
+        def __init__(self) -> None:
+            self._solver = symmetric_solver()
+
+        def factorise(self, matrix) -> None:
+            threads.extend(pool["num_threads"] for pool in threadpool_info())
+            self._solver.factorise(matrix)
+
+        def solve(self, right: np.ndarray) -> np.ndarray:
+            threads.extend(pool["num_threads"] for pool in threadpool_info())
+            return self._solver.solve(right)
+
+    monkeypatch.setattr(materials, "symmetric_solver", Watched)
+    with threadpool_limits(2):
+        painted_field(mesh, embedding, 1.0 + points[:, 0])
+        assert max(pool["num_threads"] for pool in threadpool_info()) == 2
+    assert set(threads) == {1}

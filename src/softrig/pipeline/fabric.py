@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from softrig.errors import InputError, MaterialError, notice
 from softrig.pipeline.flesh import Flesh
@@ -59,18 +58,16 @@ def make_fabric(
     _require_poses(project, posing.table.names)
     fields = ElasticFields(character, flesh, settings.smoothing, folder)
     young, poisson = [], []
-    # Once for all poses without their own, and by one thread: several give other last bits each time. A model whose
-    # materials seem to depend on the pose is another one, and what was kept for other bits is not found again.
+    # Once for all poses without their own: a model whose materials seem to depend on the pose is another one.
     known: dict[str, np.ndarray] = {}
-    with threadpool_limits(1):
-        for name in posing.table.names:
-            own = settings.poses.get(name, PoseMaterial())
-            base = fields.young(_first(own.young, settings.young, preset.young))
-            wanted = own.model_dump_json()
-            if wanted not in known:
-                known[wanted] = _stiffening(character, flesh, project, own, folder)
-            young.append(base * known[wanted])
-            poisson.append(fields.poisson(_first(own.poisson, settings.poisson, preset.poisson)))
+    for name in posing.table.names:
+        own = settings.poses.get(name, PoseMaterial())
+        base = fields.young(_first(own.young, settings.young, preset.young))
+        wanted = own.model_dump_json()
+        if wanted not in known:
+            known[wanted] = _stiffening(character, flesh, project, own, folder)
+        young.append(base * known[wanted])
+        poisson.append(fields.poisson(_first(own.poisson, settings.poisson, preset.poisson)))
     damping = project.simulation.damping_ratio
     return Fabric(
         law=settings.law,

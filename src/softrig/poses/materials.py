@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
+from threadpoolctl import threadpool_limits
 
 from softrig.errors import InputError, MaterialError, require_finite
 from softrig.fem.embedding import Embedding
@@ -186,9 +187,12 @@ def _filled(mesh: VolumeMesh, counts: np.ndarray, sums: np.ndarray, smoothing: f
     overall = weights @ means / weights.sum()
     weights, means = np.where(empty, shares, weights), np.where(empty, overall, means)
     solver = symmetric_solver()
-    solver.factorise(csr_array(diags_array(weights) + smoothing * laplacian))
-    # Solving for the difference from the mean keeps a constant exactly constant.
-    return np.asarray(overall + solver.solve(weights * (means - overall)))
+    # By one thread, once the solver is loaded: several give other last bits each time, and what a build kept for other
+    # bits is not found again.
+    with threadpool_limits(1):
+        solver.factorise(csr_array(diags_array(weights) + smoothing * laplacian))
+        # Solving for the difference from the mean keeps a constant exactly constant.
+        return np.asarray(overall + solver.solve(weights * (means - overall)))
 
 
 def _tet_paint(
