@@ -108,7 +108,8 @@ def test_a_row_is_told_in_a_line_or_why_it_has_no_figure() -> None:
 def test_the_conclusion_names_what_limits() -> None:
     held = conclusion(compared(6.91, 5.0, 1.09))
     assert held.startswith(
-        "The flesh is 6.91 % of its motion off the full simulation; its 100 modes could come as near"
+        "The flesh is 6.91 % of its motion off the full simulation; its 100 modes and what follows them could come "
+        "as near"
     )
     assert "more of them hardly help" in held
     assert "Poses or clips" in held

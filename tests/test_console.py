@@ -34,6 +34,11 @@ def test_time_left_is_told_while_a_stage_runs() -> None:
     with stages(Console(file=output, width=100, force_terminal=True)) as shown, shown.stage("Counting") as update:
         update(1, 4)
         shown._progress.refresh()
+        assert "left" not in output.getvalue(), "nobody knows yet"
+        time.sleep(0.05)
+        update(2, 4)
+        time.sleep(0.6)  # what a column shows is made anew twice a second
+        shown._progress.refresh()
     assert " left" in output.getvalue()
 
 
@@ -44,7 +49,11 @@ def test_a_stage_with_nothing_to_do_says_that_it_was_kept() -> None:
             update(0, 0)
         with shown.stage("Bending") as update:
             update(1, 1)
-    filling, bending = output.getvalue().splitlines()
+        with shown.stage("Swinging") as update:
+            update(1, 0)
+            update(2, 2)
+    filling, bending, swinging = output.getvalue().splitlines()
+    assert swinging.startswith("✓ Swinging (partly kept from before) ")
     assert filling.startswith("✓ Filling (kept from before) ")
     assert "kept" not in bending
 

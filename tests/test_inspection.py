@@ -332,6 +332,15 @@ def test_a_skin_whose_joints_are_called_nothing_known_says_so() -> None:
     assert f"joints at the ends are {bar_model().rig.skeleton.names[-1]}" in " ".join(remarks[0])
 
 
+def test_a_misspelt_ending_is_guessed_at_where_nothing_is_there(tmp_path):
+    (tmp_path / "hero.softrig").touch()
+    with pytest.raises(InputError, match=r"there is no such file, did you mean 'hero\.softrig'\?"):
+        inspect_file(tmp_path / "hero.softrg")
+    (tmp_path / "hero.softrg").touch()
+    with pytest.raises(InputError, match=r"cannot read \.softrg; softrig reads"):
+        inspect_file(tmp_path / "hero.softrg")
+
+
 def test_a_soft_character_is_described_with_its_poses():
     model = bar_model()
     found = inspect_soft_character(model, "bar.softrig")

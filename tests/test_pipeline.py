@@ -154,11 +154,20 @@ def test_a_full_motion_that_was_stopped_goes_on_as_if_it_had_not_been(built: Bui
     with pytest.raises(KeyboardInterrupt):
         full_trajectory(built, poses, 60.0, damping=damping, every=2, cache=kept, progress=stopping)
     assert kept.made == [KEPT]
-    again = full_trajectory(built, poses, 60.0, damping=damping, every=2, cache=kept)
+    told: list[tuple[int, int]] = []
+    again = full_trajectory(
+        built, poses, 60.0, damping=damping, every=2, cache=kept, progress=lambda *done: told.append(done)
+    )
+    assert (told[0], told[1], told[-1]) == ((PART, 0), (PART + 1, 135), (135, 135)), "what was kept is told"
     np.testing.assert_array_equal(again, whole)
     assert kept.reused == [KEPT]
     kept = StageCache(tmp_path)
-    np.testing.assert_array_equal(full_trajectory(built, poses, 60.0, damping=damping, every=2, cache=kept), whole)
+    told.clear()
+    again = full_trajectory(
+        built, poses, 60.0, damping=damping, every=2, cache=kept, progress=lambda *done: told.append(done)
+    )
+    np.testing.assert_array_equal(again, whole)
+    assert told == [(0, 0)]
     assert (kept.reused, kept.made) == ([KEPT] * 3, []), "and nothing is done again"
 
 

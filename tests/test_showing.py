@@ -2,23 +2,31 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.spatial import ConvexHull
 
 from pose_models_for_tests import bar_model
 from softrig.errors import InputError, Notice
 from softrig.pipeline import showing
 from softrig.pipeline.baking import model_simulation
 from softrig.pipeline.showing import (
+    BESIDE,
     LIGHT,
-    MOVING_SIZE,
-    SIZE,
+    NARROWEST,
+    PIXELS,
+    TURN,
+    TURNS,
+    WIDEST,
     BesidePlain,
+    outermost,
     show_clip,
     shown_part,
     telling_frames,
+    telling_turn,
     whole_camera,
 )
 from softrig.pipeline.showing import towards as camera_stands
@@ -30,8 +38,9 @@ from softrig.render import Ground
 def test_the_camera_sees_a_jumper_and_its_shadow(lift: float, turn: float) -> None:
     body = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 3))
     body[:, 1] += 1.0 + lift
-    camera = whole_camera(body, Ground(0.0), turn)
-    half = np.tan(camera.field_of_view / 2) * np.array([MOVING_SIZE[0] / MOVING_SIZE[1], 1.0])
+    camera, shape = whole_camera(body, Ground(0.0), turn)
+    assert NARROWEST <= shape <= WIDEST
+    half = np.tan(camera.field_of_view / 2) * np.array([shape, 1.0])
     for seen in (body, LIGHT.shadow(body)):
         x, y, away = camera.axes() @ (seen - camera.eye).T
         assert (np.abs(np.stack([x, y]) / away) < half[:, None]).all()
@@ -72,13 +81,61 @@ def height_of_the_bar(picture: np.ndarray) -> float:
 
 def test_plain_stands_left_of_soft_and_above_it() -> None:
     model, bake = lifted()
-    frames, rate = BesidePlain(model, bake).animation(5.0)
+    pictures = BesidePlain(model, bake)
+    frames, rate = pictures.animation(5.0)
     assert (len(frames), rate) == (6, 5.0)
-    sides = [frames[2][: MOVING_SIZE[1], : MOVING_SIZE[0]], frames[2][: MOVING_SIZE[1], -MOVING_SIZE[0] :]]
-    assert height_of_the_bar(sides[1]) < height_of_the_bar(sides[0]) - 20, "rows count downwards"
-    sheet = BesidePlain(model, bake).sheet(1)
-    below = sheet.shape[0] // 3
-    assert height_of_the_bar(sheet[below : below + SIZE[1]]) < height_of_the_bar(sheet[: SIZE[1]]) - 15
+    width, height = pictures.moving_size
+    left, right = frames[2][:height, :width], frames[2][:height, -width:]
+    assert height_of_the_bar(right) < height_of_the_bar(left) - 20, "rows count downwards"
+    sheet = pictures.sheet(1)
+    below, height = sheet.shape[0] // 3, pictures.size[1]
+    assert height_of_the_bar(sheet[below : below + height]) < height_of_the_bar(sheet[:height]) - 15
+
+
+def test_nothing_that_juts_out_is_cut_off() -> None:
+    """One vertex, such as the tip of an ear, in one frame, such as the top of a leap."""
+    model, bake = lifted(0.0)
+    vertices = bake.vertices.copy()
+    vertices[7, 13] += np.array([0.2, 1.5, 0.3], np.float32)
+    pictures = BesidePlain(model, replace(bake, vertices=vertices))
+    camera, shape = pictures.camera, pictures.size[0] / pictures.size[1]
+    x, y, away = camera.axes() @ (vertices.reshape(-1, 3) - camera.eye).T
+    half = np.tan(camera.field_of_view / 2)
+    assert (np.abs(y / away) < half).all()
+    assert (np.abs(x / away) < half * shape * 1.01).all()
+    found = outermost(vertices)
+    assert (found == vertices[7, 13]).all(axis=1).any()
+    assert len(found) < 27 * len(vertices)
+
+
+def test_a_picture_is_as_wide_as_what_it_shows() -> None:
+    long = np.random.default_rng(1).uniform(-1.0, 1.0, (200, 3)) * [3.0, 0.3, 0.3]
+    assert whole_camera(long, Ground(-0.5), 0.0)[1] == WIDEST
+    assert whole_camera(long, Ground(-0.5), 90.0)[1] < 1.3
+    assert whole_camera(long, Ground(-0.5), 0.0, shape=0.9)[1] == 0.9
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_it_is_seen_from_where_most_of_the_motion_is(turn: float) -> None:
+    """Flesh of a ball rises where one of the cameras sees it; where that is no different it is seen from before."""
+    rng = np.random.default_rng(2)
+    ball = rng.normal(size=(400, 3))
+    ball /= np.linalg.norm(ball, axis=1, keepdims=True)
+    seen = SimpleNamespace(triangles=ConvexHull(ball).simplices)
+    corners = ball[seen.triangles]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inwards = np.einsum("ti,ti->t", normals, corners.mean(axis=1)) < 0.0
+    seen.triangles[inwards] = seen.triangles[inwards][:, ::-1]
+    plain = ball[None].astype(np.float32)
+    facing = np.maximum(ball @ np.array(camera_stands(turn)), 0.0) ** 40
+
+    def turn_for(moves: np.ndarray) -> float:
+        return telling_turn(seen, SimpleNamespace(plain=plain, vertices=plain + moves.astype(np.float32)))
+
+    assert turn_for(facing[None, :, None] * np.array([0.0, 0.1, 0.0])) == turn
+    assert turn_for(np.full((1, 400, 3), [0.0, 0.1, 0.0])) == TURN
+    # All of it moves sideways: from beside it would seem to stand still.
+    assert turn_for(np.full((1, 400, 3), np.array(camera_stands(BESIDE)) * 0.1)) != BESIDE
 
 
 def test_the_camera_stands_where_it_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -92,17 +149,19 @@ def test_the_camera_stands_where_it_is_told(monkeypatch: pytest.MonkeyPatch, tmp
     show_clip(bar_model(), "wave", tmp_path / "wave.png", moments=1, turn=90.0)
     x, _, z = (np.asarray(seen[0].eye) - np.asarray(seen[0].target)).tolist()
     assert x > 10.0 * abs(z)
+    assert show_clip(bar_model(), "wave", tmp_path / "wave.png", moments=1).turn in TURNS
 
 
 def test_a_sheet_has_a_column_a_moment_and_its_last_row_is_coloured_by_the_offset(tmp_path: Path) -> None:
-    most = show_clip(bar_model(), "wave", tmp_path / "wave.png", moments=2)
-    assert 1e-3 < most < 0.3
+    told = show_clip(bar_model(), "wave", tmp_path / "wave.png", moments=2)
+    assert 1e-3 < told.most < 0.3
+    assert told.joint in bar_model().rig.skeleton.names
     picture = colours_of(tmp_path / "wave.png")
-    assert picture.shape[1] >= 2 * SIZE[0]
-    assert picture.shape[0] >= 3 * SIZE[1]
+    third = picture.shape[0] // 3
+    assert picture.shape[1] * third > 2 * PIXELS
     colourful = np.ptp(picture, axis=2)
-    assert colourful[: SIZE[1]].max() < 90, "skin"
-    assert np.percentile(colourful[-SIZE[1] - 100 :], 99.9) > 110, "the scale of colours"
+    assert colourful[: third // 2].max() < 90, "skin"
+    assert np.percentile(colourful[-third:], 99.9) > 110, "the scale of colours"
 
 
 def played(path: Path) -> tuple[int, int]:
@@ -127,6 +186,8 @@ def test_a_loop_lasts_as_long_as_its_cycle(tmp_path: Path, fps: float, frames: i
     show_clip(model, "wave", tmp_path / "wave.gif", fps=fps)
     count, lasts = played(tmp_path / "wave.gif")
     assert lasts == 1000
+    show_clip(bar_model(), "wave", tmp_path / "asked.gif", fps=fps, loop=True)
+    assert (tmp_path / "asked.gif").read_bytes() == (tmp_path / "wave.gif").read_bytes()
     assert count <= frames
     short = replace(model, clips=(replace(clip.trimmed(0.0, 0.51), looping=True),))
     bake = model_simulation(short).bake(short.clips[0], 60.0, loop=True, plain=True)
@@ -161,8 +222,12 @@ def test_only_so_much_of_a_clip_is_shown() -> None:
     assert (part.begin, part.start, part.end, part.clip.duration) == pytest.approx((0.0, 0.0, 0.5, 0.5))
     with pytest.raises(InputError, match=r"from 0 to 0\.9 s is too long to be shown at once: at most 0\.5 s"):
         shown_part(clip, (0.0, 0.9), int(1e8 / 60))
-    for span in ((0.5, 0.5), (-1.0, 0.5), (0.7, 0.4), (0.5, 2.0), (np.nan, 0.5)):
+    assert shown_part(clip, (0.2, 1.008), 1000).end == 1.0, "as `info` rounds it"
+    for span in ((-1.0, 0.5), (0.5, 2.0), (np.nan, 0.5)):
         with pytest.raises(InputError, match="s is no part of clip 'wave', which lasts 1 s"):
+            shown_part(clip, span, 1000)
+    for span in ((0.5, 0.5), (0.7, 0.4)):
+        with pytest.raises(InputError, match="the end must come after the start"):
             shown_part(clip, span, 1000)
 
 
@@ -178,6 +243,7 @@ def test_what_cannot_be_shown_is_refused_before_the_work(tmp_path: Path, monkeyp
         ({"fps": 0.1}, "0.1 frames a second is not within"),
         ({"moments": 0}, "a sheet of 0 moments"),
         ({"turn": np.inf}, "a camera cannot stand inf degrees"),
+        ({"loop": True, "span": (0.1, 0.5)}, "a part of a clip does not loop"),
     ):
         with pytest.raises(InputError, match=told):
             show_clip(model, "wave", tmp_path / "wave.gif", **options)

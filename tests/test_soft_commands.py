@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -164,7 +167,9 @@ def test_compare_states_errors_against_the_full_body(folder: Path, tmp_path: Pat
     told = run("compare", str(folder / "hero.glb"), "bend", "--seen", "-o", str(tmp_path))
     words = " ".join(told.split())
     assert "hero, 'bend'" in words
-    assert re.search(r"The flesh is [\d.]+ % of its motion off the full simulation; its 16 modes could", words)
+    assert re.search(
+        r"The flesh is [\d.]+ % of its motion off the full simulation; its 16 modes and what follows them could", words
+    )
     assert "frequency, % off" in words, "figures stand whole in 80 columns"
     assert words.count("The same modes alone err") == 1
     assert re.search(r"ours: [\d.]+ % ours, forces of every tet: [\d.]+ %", words), "as soon as it is known"
@@ -181,6 +186,35 @@ def test_compare_states_errors_against_the_full_body(folder: Path, tmp_path: Pat
     refused = CliRunner().invoke(app, ["compare", str(folder / "hero.glb"), "fly"])
     assert refused.exit_code != 0
     assert "no clip 'fly'; its clips: 'bend', 'shake'" in str(refused.exception or refused.output)
+
+
+def test_who_stops_a_command_is_told_what_is_kept(folder: Path) -> None:
+    """As Ctrl-C does it, in a process of its own; here while the model is read."""
+    code = """
+import softrig.cli, softrig.models.file, sys
+def stop(_path):
+    raise KeyboardInterrupt
+softrig.models.file.load_character_model = stop
+sys.argv = ["softrig", "picture", sys.argv[1]]
+softrig.cli.main()
+"""
+    stopped = subprocess.run(
+        [sys.executable, "-c", code, str(folder / "hero.softrig")], capture_output=True, text=True, check=False
+    )
+    assert stopped.returncode == 130
+    assert "softrig: stopped; what a build or a comparison of a file has finished is kept" in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+
+
+def test_the_only_clip_need_not_be_named(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(_character, clip, *_, **__):
+        raise InputError(f"compared in {clip}")
+
+    monkeypatch.setattr("softrig.bench.fidelity.compare_clip", stop)
+    character = limb()
+    write_character_glb(replace(character, clips=character.clips[:1]), tmp_path / "one.glb")
+    with pytest.raises(InputError, match=f"compared in {character.clips[0].name}"):
+        run("compare", str(tmp_path / "one.glb"))
 
 
 def test_compare_takes_modes_and_tets_as_build_does(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

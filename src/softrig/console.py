@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 Update = Callable[[int, int], None]
-"""Tells how much of how much is done; (0, 0): there was nothing to do, all is kept from before."""
+"""Tells how much of how much is done; (0, 0): there was nothing to do, all is kept from before; (some, 0): as much."""
 
 
 NEARLY = 0.999
@@ -47,8 +47,9 @@ class TimeLeft(TimeRemainingColumn):
         return Text("") if task.finished or task.fields.get("failed") else super().__call__(task)
 
     def render(self, task: Task) -> Text:
-        """As "0:00:12 left"."""
-        return super().render(task) + Text(" left", style="dim")
+        """As "0:00:12 left"; nothing where it is not known."""
+        known = super().render(task)
+        return known + Text(" left", style="dim") if known.plain.strip(" -:") else Text("")
 
 
 class Stages:
@@ -70,7 +71,7 @@ class Stages:
 
         def update(done: int, total: int) -> None:
             if total == 0:
-                self._progress.update(task, description=f"{title} [dim](kept from before)")
+                self._progress.update(task, description=f"{title} [dim]({'partly ' * (done > 0)}kept from before)")
                 return
             # A full bar is taken to be finished and its clock stops; what comes after its last part counts, too.
             self._progress.update(task, completed=min(done, NEARLY * total), total=total)

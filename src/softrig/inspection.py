@@ -24,7 +24,7 @@ from softrig.rig.anatomy import outer_joints
 from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
 from softrig.rig.driving import rig_trouble
-from softrig.words import counted, figure, so_many_are
+from softrig.words import counted, figure, no_such_file, so_many_are
 
 MODEL_ENDING = ".softrig"
 LEGEND = "role: soft is simulated, rigid keeps its shape, follows moves along; tracks: animated channels"
@@ -67,6 +67,8 @@ def inspect_file(path: Path, *, scale: float = 1.0) -> Inspection:
     if path.is_dir():
         raise InputError(f"{path}: is a folder, not a file")
     if path.suffix.lower() not in readable_endings():
+        if not path.exists():
+            raise InputError(f"{path}: {no_such_file(path)}")
         raise InputError(f"{path}: cannot read {path.suffix or 'this'}; softrig reads {', '.join(readable_endings())}")
     if path.suffix.lower() == MODEL_ENDING:
         model = load_model(path)

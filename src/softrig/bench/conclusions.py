@@ -52,7 +52,7 @@ def conclusion(record: Record) -> str:
         return f"{told}."
     limit = TETS_LIMIT if _is_alone({row.what: row for row in record.rows}) else MAPS_LIMIT
     helps = MODES_LIMIT if best >= MOSTLY * ours.ours else limit
-    return f"{told}; its {sizes['modes']} modes could come as near as {best:.3g} %. {helps}"
+    return f"{told}; its {sizes['modes']} modes and what follows them could come as near as {best:.3g} %. {helps}"
 
 
 def told_row(row: Row) -> str:

@@ -276,7 +276,7 @@ def compare_clip(
     rows = [plain(row) for row in rows]
     more = "converged: 720 Hz" if converged else ""
     record = _record("compare", f"Reduced against full motion: {case.what}", rows, sizes, more)
-    return replace(record, remark=f"{record.remark} {why_alone(rows)}".strip())
+    return replace(record, remark=f"{record.remark} {why_alone(rows)}".strip(), value="error")
 
 
 def _case(task: tuple[Case, Path]) -> tuple[list[Row], Sizes]:

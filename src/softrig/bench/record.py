@@ -116,11 +116,13 @@ class Record:
     seconds: float | None = None
     """How long the whole benchmark took."""
 
-    def write(self, folder: Path) -> None:
-        """`name.json` and `name.md` in `folder`."""
+    def write(self, folder: Path) -> tuple[Path, Path]:
+        """`name.json` and `name.md` in `folder`, which are returned."""
         folder.mkdir(parents=True, exist_ok=True)
-        write_bytes(folder / f"{self.name}.json", self.json().encode())
-        write_bytes(folder / f"{self.name}.md", self.markdown().encode())
+        paths = folder / f"{self.name}.json", folder / f"{self.name}.md"
+        write_bytes(paths[0], self.json().encode())
+        write_bytes(paths[1], self.markdown().encode())
+        return paths
 
     def json(self) -> str:
         """The record for machines."""

@@ -57,6 +57,8 @@ def compare(
     with stages() as work:
         with work.stage("Reading"):
             character = named_character(file, scale=decided.scale)
+        if clip is None and len(character.clips) == 1:
+            clip = character.clips[0].name
         if clip is None:
             there = ", ".join(f"'{own.name}'" for own in character.clips) or "none"
             raise InputError(f"say in which clip to compare; '{character.name}' has: {there}")
@@ -75,4 +77,5 @@ def compare(
     show_turned(Console(), record)
     typer.echo(conclusion(record))
     if output is not None:
-        record.write(output)
+        for path in record.write(output):
+            typer.echo(f"  {path}")

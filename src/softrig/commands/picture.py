@@ -21,9 +21,17 @@ def picture(
     span: Annotated[
         tuple[float, float] | None, typer.Option(help="From when to when, seconds; at most 20.", show_default=False)
     ] = None,
-    moments: Annotated[int, typer.Option(min=1, max=12, help="PNG: how many.")] = 4,
+    moments: Annotated[int, typer.Option(min=1, max=6, help="PNG: how many.")] = 4,
     fps: Annotated[float, typer.Option(min=1.0, max=50.0, help="GIF: frames a second.")] = 15.0,
-    turn: Annotated[float, typer.Option(help="Degrees to the character's left from which it is seen.")] = 26.6,
+    turn: Annotated[
+        float | None,
+        typer.Option(
+            help="Degrees to the character's left from which it is seen; default: where most of the motion is seen."
+        ),
+    ] = None,
+    loop: Annotated[
+        bool | None, typer.Option("--loop/--no-loop", help="Whether the motion closes; default: where the clip loops.")
+    ] = None,
 ) -> None:
     """Draw a clip, plain skinning beside soft flesh: its most telling moments (.png), or all of it (.gif)."""
     from softrig.console import stages
@@ -47,10 +55,22 @@ def picture(
                 raise InputError(f"{model}: the model has no clips")
             chosen = loaded.clips[0] if wanted is None else clip_called(loaded, wanted)
             target = output or model.with_name(f"{model.stem}-{safe_name(chosen.name)}.png")
-        most = show_clip(loaded, chosen.name, target, span=span, moments=moments, fps=fps, turn=turn, stage=work.stage)
-    typer.echo(f"  {target}: '{clean_name(chosen.name)}', flesh up to {millimetres(most)} from plain skinning")
-    if most < STILL:
-        typer.echo(f"! '{clean_name(chosen.name)}': the flesh does not move: {stillness_words(loaded)}", err=True)
+        told = show_clip(
+            loaded,
+            chosen.name,
+            target,
+            span=span,
+            moments=moments,
+            fps=fps,
+            turn=turn,
+            loop=loop,
+            stage=work.stage,
+        )
+    name, joint = clean_name(chosen.name), clean_name(told.joint)
+    where = f" at '{joint}'" if joint and told.most >= STILL else ""
+    typer.echo(f"  {target}: '{name}', flesh up to {millimetres(told.most)} from plain skinning{where}")
+    if told.most < STILL:
+        typer.echo(f"! '{name}': the flesh does not move: {stillness_words(loaded)}", err=True)
     others = [clean_name(other.name) for other in loaded.clips if other is not chosen]
     if wanted is None and others:
         typer.echo(f"  other clips: {', '.join(others)}")

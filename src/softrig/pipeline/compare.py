@@ -109,6 +109,8 @@ def full_trajectory(
         name = f"{key}-{done}"
         found = None if cache is None else cache.find(KEPT, name)
         if found is None or not isinstance(full, FullSimulation):
+            if progress is not None and done and not made:
+                progress(done, 0)  # partly kept from before
             here, made = [], True
             for index, moment in enumerate(part, start=done + 1):
                 full.step(*moment)

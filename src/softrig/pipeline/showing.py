@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from math import cos, isfinite, radians, sin
+from itertools import product
+from math import cos, isfinite, radians, sin, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -30,12 +31,15 @@ from softrig.render import (
     sequential,
     strip,
 )
+from softrig.rig.bones import carrying_joint
 from softrig.rig.clip import Clip
 from softrig.simulation import Bake
 from softrig.words import millimetres
 
-SIZE, MOVING_SIZE = (420, 460), (440, 482)
-"""Pixels of each picture of a sheet, and of each half of an animation: of the same shape, as they share a camera."""
+PIXELS, MOVING_PIXELS = 193_000, 212_000
+"""Of each picture of a sheet, and of each half of an animation."""
+NARROWEST, WIDEST = 0.7, 1.6
+"""Width over height that a picture may have, to fit what it shows."""
 MARGIN = 1.08
 MOMENTS = 4
 MOVING_FPS = 15.0
@@ -48,11 +52,16 @@ LONGEST, MOST_PLACES = 20.0, 5e7
 the memory."""
 MOST_FRAMES = 500
 """Of an animation."""
+ROUNDED = 0.01
+"""Seconds by which a span may go beyond the clip: `info` tells lengths rounded to that."""
 LEAD = 5.0
 """Seconds that are simulated before those that are shown: then flesh has forgotten how it began."""
 ENDINGS = (".png", ".gif")
-TURN = 26.6
-"""Degrees to the character's left from which it is seen: its front and one side."""
+TURN, BESIDE, BEHIND = 26.6, 75.0, 153.4
+"""Degrees to the character's left from which it is seen: its front and one side, mostly that side, or its back."""
+TURNS = (TURN, -TURN, BESIDE, -BESIDE, BEHIND, -BEHIND)
+FAR_MORE = 1.5
+"""A character is shown from behind, or from its other side, where so many times as much of the motion is seen there."""
 RISE = 0.125
 """How much the camera stands above, of its distance along the ground."""
 LIGHT = Light((0.05, 1.0, 0.6), radius=0.1, strength=1.15)
@@ -73,10 +82,54 @@ def towards(turn: float) -> tuple[float, float, float]:
     return sin(radians(turn)), RISE, cos(radians(turn))
 
 
-def whole_camera(places: np.ndarray, ground: Ground, turn: float = TURN) -> Camera:
-    """A camera that sees everything at `places` (n, 3), metres, and all of its shadow."""
+def whole_camera(
+    places: np.ndarray, ground: Ground, turn: float = TURN, shape: float | None = None
+) -> tuple[Camera, float]:
+    """A camera that sees everything at `places` (n, 3), metres, and all of its shadow; and width over height of its
+    picture: `shape`, or what fits."""
     seen = np.concatenate([places, LIGHT.shadow(places, ground.height)])
-    return Camera.framing(seen, towards(turn), aspect=SIZE[0] / SIZE[1], margin=MARGIN, field_of_view=0.5)
+    looks = towards(turn)
+    if shape is None:
+        right, upward, _ = Camera.framing(seen, looks).axes()
+        shape = float(np.clip(np.ptp(seen @ right) / max(np.ptp(seen @ upward), 1e-9), NARROWEST, WIDEST))
+    return Camera.framing(seen, looks, aspect=shape, margin=MARGIN, field_of_view=0.5), shape
+
+
+def outermost(frames: np.ndarray) -> np.ndarray:
+    """(k, 3) of the places in `frames` (f, n, 3) those that lie farthest out, frame by frame, in 26 directions."""
+    around = np.array(list(product((-1.0, 0.0, 1.0), repeat=3)), dtype=np.float32)
+    ways = around[around.any(axis=1)].T
+    return np.concatenate([places[np.unique(np.argmax(places @ ways, axis=0))] for places in frames]).astype(np.float64)
+
+
+def telling_turn(model: PoseSpaceModel, bake: Bake) -> float:
+    """From where most of the flesh's motion is seen: before the character and to its left, unless it is far more
+    elsewhere."""
+    assert bake.plain is not None
+    offsets = np.linalg.norm(bake.vertices - bake.plain, axis=2)
+    frame = int(offsets.max(axis=1).argmax())
+    corners = bake.plain[frame][model.triangles].astype(np.float64)
+    moved = (bake.vertices[frame] - bake.plain[frame])[model.triangles].mean(axis=1).astype(np.float64)
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])  # twice the area long
+    seen = {}
+    for turn in TURNS:
+        way = np.array(towards(turn)) / np.linalg.norm(towards(turn))
+        across = np.sum(moved**2, axis=1) - (moved @ way) ** 2  # what goes towards the camera is hardly seen
+        seen[turn] = float(across @ np.maximum(normals @ way, 0.0))
+    best = max(seen, key=lambda turn: seen[turn])
+    return best if seen[best] > FAR_MORE * seen[TURN] else TURN
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a picture shows."""
+
+    most: float
+    """How far the flesh is from plain skinning at most, metres."""
+    joint: str
+    """Which joint carries the flesh that is; "" where none does."""
+    turn: float
+    """Degrees to the character's left from which it is seen."""
 
 
 def show_clip(
@@ -87,15 +140,16 @@ def show_clip(
     span: tuple[float, float] | None = None,
     moments: int = MOMENTS,
     fps: float = MOVING_FPS,
-    turn: float = TURN,
+    turn: float | None = None,
+    loop: bool | None = None,
     stage: Stage = untold,
-) -> float:
+) -> Told:
     """Simulate a clip and write plain skinning beside soft flesh: telling moments of it (.png) or an animation (.gif).
 
     `span`: from when to when, seconds, at most 20; else all of it, or the first 20 seconds of a longer clip (less of
     very large surfaces). `moments`: columns of a sheet. `fps`: frames a second of an animation, about, up to 50; at
-    most 500 in all. `turn`: degrees to the character's left from which it is seen. Returns how far the flesh is from
-    plain skinning at most, metres.
+    most 500 in all. `turn`: degrees to the character's left from which it is seen; None: from where most is to be seen.
+    `loop`: whether the motion closes; None: where the clip loops.
     """
     path = Path(path)
     check_picture(path)
@@ -104,10 +158,15 @@ def show_clip(
         raise InputError(f"{fps:g} frames a second is not within 1 … {MOST_FPS:g}")
     if moments < 1:
         raise InputError(f"a sheet of {moments} moments")
-    if not isfinite(turn):
+    if turn is not None and not isfinite(turn):
         raise InputError(f"a camera cannot stand {turn} degrees to the left")
     rate = fps * max(1, round(SIMULATED_FPS / fps)) if moves else SIMULATED_FPS
-    part = shown_part(clip_called(model, clip), span, len(model.embedding_nodes))
+    whole = clip_called(model, clip)
+    if loop is not None:
+        whole = replace(whole, looping=loop)
+    if loop and span is not None:
+        raise InputError("a part of a clip does not loop: leave out one of the two")
+    part = shown_part(whole, span, len(model.embedding_nodes))
     if moves and (part.end - part.start) * fps > MOST_FRAMES:
         raise InputError(
             f"{part.end - part.start:.0f} s at {fps:g} frames a second are more than {MOST_FRAMES} pictures; take fewer"
@@ -116,12 +175,15 @@ def show_clip(
     with stage(f"Simulating '{clip}'") as update:
         bake = model_simulation(model).bake(part.clip, rate, loop=part.clip.looping, plain=True, progress=update)
     with stage("Drawing") as update:
-        pictures = BesidePlain(model, from_time(bake, part.start - part.begin, part.begin), turn=turn)
+        bake = from_time(bake, part.start - part.begin, part.begin)
+        turn = telling_turn(model, bake) if turn is None else turn
+        pictures = BesidePlain(model, bake, turn=turn)
         if moves:
             write_gif(path, *pictures.animation(fps, update))
         else:
             write_png(path, pictures.sheet(moments))
-    return float(pictures.offsets.max())
+    frame, vertex = np.unravel_index(pictures.offsets.argmax(), pictures.offsets.shape)
+    return Told(float(pictures.offsets[frame, vertex]), carrying_joint(model.rig, int(vertex)), turn)
 
 
 @dataclass(frozen=True)
@@ -145,7 +207,11 @@ def shown_part(clip: Clip, span: tuple[float, float] | None, vertices: int) -> S
         notice(f"clip '{clip.name}' lasts {clip.duration:.3g} s: its first {most:.3g} are shown, or what `span` says")
         span = (0.0, most)
     start, end = span
-    if not 0.0 <= start < end <= clip.duration + 1e-9:
+    if end <= start:
+        raise InputError(f"from {start:g} to {end:g} s: the end must come after the start")
+    if clip.duration < end <= clip.duration + ROUNDED:
+        end = clip.duration
+    if not 0.0 <= start < end <= clip.duration:
         raise InputError(
             f"from {start:g} to {end:g} s is no part of clip '{clip.name}', which lasts {clip.duration:.4g} s"
         )
@@ -190,26 +256,30 @@ class BesidePlain:
         self._most = scale_end(float(self.offsets.max()))
         rest = model.rig.positions(model.rig.parameters.rest)
         self._ground = Ground.under([Mesh(rest, model.triangles)], (0.0, 1.0, 0.0))
-        every = (slice(None, None, max(1, len(bake) // 40)), slice(None, None, 7))
-        sides = [side[every].reshape(-1, 3).astype(np.float64) for side in (bake.plain, bake.vertices)]
-        self._camera = whole_camera(np.concatenate(sides), self._ground, turn)
+        places = np.concatenate([outermost(side) for side in (bake.plain, bake.vertices)])
+        self.camera, shape = whole_camera(places, self._ground, turn)
+        self.size, self.moving_size = (
+            (2 * round(0.5 * sqrt(pixels * shape)), 2 * round(0.5 * sqrt(pixels / shape)))
+            for pixels in (PIXELS, MOVING_PIXELS)
+        )
+        """Pixels (width, height) of each picture of a sheet, and of each half of an animation."""
 
     def sheet(self, moments: int = MOMENTS) -> np.ndarray:
         """(h, w, 3): rows plain, soft, offset; columns the moments of largest offset, apart from each other."""
         chosen = telling_frames(self.offsets.max(axis=1), moments)
         pictures, captions = [], []
         for i in chosen:
-            pictures.append(self._shot(self._plain[i], self._skin, SIZE))
+            pictures.append(self._shot(self._plain[i], self._skin, self.size))
             captions.append(f"{self._bake.times[i]:.2f} s, plain")
         for i in chosen:
-            pictures.append(self._shot(self._bake.vertices[i], self._skin, SIZE))
+            pictures.append(self._shot(self._bake.vertices[i], self._skin, self.size))
             captions.append("soft")
         for i in chosen:
             colours = sequential(self.offsets[i], low=0.0, high=self._most)
-            pictures.append(self._shot(self._bake.vertices[i], colours, SIZE))
+            pictures.append(self._shot(self._bake.vertices[i], colours, self.size))
             captions.append(f"up to {millimetres(float(self.offsets[i].max()))}")
         # One scale for all of the last row, and nothing of the body behind it.
-        bar = colour_bar(sequential, 0.0, 1e3 * self._most, "mm")
+        bar = colour_bar(sequential, 0.0, 1e3 * self._most, "mm from plain skinning", width=340)
         return beneath(strip(pictures, captions, columns=len(chosen)), bar)
 
     def animation(self, fps: float = MOVING_FPS, update: Update | None = None) -> tuple[list[np.ndarray], float]:
@@ -224,7 +294,7 @@ class BesidePlain:
             chosen, rate = np.arange(0, count, every), baked / every
 
         def both(i: int) -> np.ndarray:
-            sides = [self._shot(side[i], self._skin, MOVING_SIZE) for side in (self._plain, self._bake.vertices)]
+            sides = [self._shot(side[i], self._skin, self.moving_size) for side in (self._plain, self._bake.vertices)]
             # The time on the white foot, where no hand or shadow comes.
             told = f"{self._bake.times[i]:.2f} s"
             return label(strip(sides, ["plain skinning", "soft"], size=22), told, corner="bottom right", size=16)
@@ -239,7 +309,7 @@ class BesidePlain:
 
     def _shot(self, places: np.ndarray, colours: np.ndarray, size: tuple[int, int]) -> np.ndarray:
         mesh = Mesh(places.astype(np.float64), self._triangles, colours)
-        return render([mesh], self._camera, size, light=LIGHT, ground=self._ground)
+        return render([mesh], self.camera, size, light=LIGHT, ground=self._ground)
 
 
 def telling_frames(sizes: np.ndarray, count: int) -> list[int]:
