@@ -15,6 +15,7 @@ from softrig.bodies.closedness import closedness
 from softrig.cli import app
 from softrig.commands.shared import remark_lines, tell_model
 from softrig.conversion import GlbOptions, write_motion
+from softrig.errors import InputError
 from softrig.forces.polynomial import reduce_body
 from softrig.inspection import (
     inspect_file,
