@@ -79,4 +79,13 @@ def test_the_command_converts(path, tmp_path):
     result = CliRunner().invoke(app, ["convert", str(path), "-o", str(output), "--fps", "10"])
     assert result.exit_code == 0, result.output
     assert output.exists()
+    first = load_character(path).clips[0].name
+    assert f"'{first}', " in result.stdout
     assert "frames" in result.stdout
+    for words in ([first], ["--clip", first]):
+        again = tmp_path / "again.npz"
+        result = CliRunner().invoke(app, ["convert", str(path), "-o", str(again), "--fps", "10", *words])
+        assert result.exit_code == 0, result.output
+        assert again.read_bytes() == output.read_bytes()
+    both = CliRunner().invoke(app, ["convert", str(path), first, "-o", str(output), "--clip", first])
+    assert "one clip at a time" in str(both.exception)

@@ -142,6 +142,20 @@ def test_all_clips_go_into_a_folder(folder: Path) -> None:
     assert sorted(path.name for path in (folder / "all").iterdir()) == ["bend.npz", "shake.npz"]
 
 
+def test_what_cannot_be_baked_is_told_before_a_stage_begins(folder: Path) -> None:
+    model = str(folder / "hero.softrig")
+    for words in (["-o", str(folder / "a.fbx")], ["-o", str(folder / "a.glb")], ["Rnu", "-o", str(folder / "soft")]):
+        result = CliRunner().invoke(app, ["bake", model, *words])
+        assert isinstance(result.exception, InputError)
+        assert "Reading" in result.output
+        assert "Simulating" not in result.output
+
+
+def test_a_model_is_no_project_file(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"hero\.softrig: by its name this is a model; a project file ends in \.toml"):
+        run("build", str(folder / "hero.glb"), str(folder / "hero.softrig"))
+
+
 def test_a_picture_is_drawn_of_the_first_clip_or_of_another(folder: Path, tmp_path: Path) -> None:
     model = str(folder / "hero.softrig")
     told = run("picture", model, "--moments", "1")
@@ -156,6 +170,8 @@ def test_a_picture_is_drawn_of_the_first_clip_or_of_another(folder: Path, tmp_pa
         (["all"], "no clip 'all'"),
         (["bend", "--clip", "shake"], "one clip at a time"),
         (["-o", str(tmp_path / "it.mp4")], "cannot write .mp4"),
+        (["-o", str(tmp_path / "it.gif"), "--moments", "2"], "--moments is for sheets"),
+        (["--fps", "5"], "--fps is for animations"),
     ):
         with pytest.raises(InputError, match=refused):
             run("picture", model, *words)

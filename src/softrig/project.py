@@ -260,6 +260,8 @@ def noted_scale(notes: Mapping[str, Any]) -> float:
 def load_project(path: str | Path) -> Project:
     """Read a project file; what is wrong is named with its place in the file."""
     path = Path(path)
+    if path.suffix.lower() == ".softrig" and path.exists():
+        raise InputError(f"{path}: by its name this is a model; a project file ends in .toml")
     if path.stat().st_size > LARGEST_FILE:
         raise InputError(f"{path}: a project file of more than {LARGEST_FILE} bytes is none")
     try:

@@ -34,6 +34,7 @@ def bake(
     from softrig.inspection import stillness_words
     from softrig.models.file import load_character_model
     from softrig.pipeline.baking import bake as bake_clips
+    from softrig.pipeline.baking import planned
     from softrig.pipeline.drift import drift_words
     from softrig.pipeline.sources import model_character
     from softrig.words import millimetres
@@ -45,9 +46,10 @@ def bake(
             source = model_character(loaded, model, character, Path(folder))
             if drift := drift_words(loaded, model, source.source):
                 notice(drift)
+        wanted = list(dict.fromkeys([*(clips or []), *(clip or [])]))
+        planned(loaded, source, wanted, output, ending)  # what is wrong is told before a stage seems to have begun
         with work.stage("Simulating and writing") as update:
             options = GlbOptions(per_frame=per_frame, quantise=quantise, normals=normals)
-            wanted = list(dict.fromkeys([*(clips or []), *(clip or [])]))
             results = bake_clips(
                 loaded, source, wanted, output, ending=ending, fps=fps, loop=loop, options=options, progress=update
             )

@@ -18,7 +18,8 @@ def convert(
             "--output", "-o", help="What to write: .glb .pc2 .mdd .npz .obj .usd .usda .usdc, or .abc by Blender"
         ),
     ],
-    clip: Annotated[str | None, typer.Option(help="Name of the clip; the first by default.")] = None,
+    clip: Annotated[str | None, typer.Argument(help="The clip; the first by default.", show_default=False)] = None,
+    named: Annotated[str | None, typer.Option("--clip", help="The clip, instead of CLIP.")] = None,
     fps: Annotated[float, typer.Option(help="Frames a second.", min=1.0, max=1000.0)] = 60.0,
     scale: Annotated[float, typer.Option(help="Metres per unit of the file.", min=1e-9)] = 1.0,
     per_frame: Annotated[bool, typer.Option(help="GLB: one morph target a frame.")] = False,
@@ -28,17 +29,23 @@ def convert(
     """Write a clip's motion, without dynamics, into another file or format."""
     from softrig.console import stages
     from softrig.conversion import GlbOptions, check_output, convert_clip
+    from softrig.errors import InputError
+    from softrig.inspection import clean_name
     from softrig.io.characters import load_character
     from softrig.words import millimetres
 
+    if clip is not None and named is not None:
+        raise InputError(f"one clip at a time: '{clip}' or '{named}'")
+    wanted = clip if clip is not None else named
     check_output(output, file if file.exists() else None)
     with stages() as work:
         with work.stage("Reading"):
             character = load_character(file, scale=scale)
         with work.stage("Converting") as update:
             options = GlbOptions(per_frame=per_frame, quantise=quantise, normals=normals)
-            done = convert_clip(character, clip, output, fps=fps, options=options, progress=update)
+            done = convert_clip(character, wanted, output, fps=fps, options=options, progress=update)
+    name = clean_name(wanted if wanted is not None else character.clips[0].name) if character.clips else "at rest"
     typer.echo(
-        f"{output.parent}: {done.what}, {done.frames} frames, {millimetres(done.error)} off the clip; "
+        f"{output.parent}: {done.what}, '{name}', {done.frames} frames, {millimetres(done.error)} off the clip; "
         f"{done.size_words()}"
     )

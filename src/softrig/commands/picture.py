@@ -21,8 +21,12 @@ def picture(
     span: Annotated[
         tuple[float, float] | None, typer.Option(help="From when to when, seconds; at most 20.", show_default=False)
     ] = None,
-    moments: Annotated[int, typer.Option(min=1, max=6, help="PNG: how many.")] = 4,
-    fps: Annotated[float, typer.Option(min=1.0, max=50.0, help="GIF: frames a second.")] = 15.0,
+    moments: Annotated[
+        int | None, typer.Option(min=1, max=6, help="PNG: how many; default 4.", show_default=False)
+    ] = None,
+    fps: Annotated[
+        float | None, typer.Option(min=1.0, max=50.0, help="GIF: frames a second; default 15.", show_default=False)
+    ] = None,
     turn: Annotated[
         float | None,
         typer.Option(
@@ -39,7 +43,7 @@ def picture(
     from softrig.inspection import clean_name, stillness_words
     from softrig.models.file import load_character_model
     from softrig.pipeline.baking import clip_called, safe_name
-    from softrig.pipeline.showing import check_picture, show_clip
+    from softrig.pipeline.showing import MOMENTS, MOVING_FPS, check_picture, show_clip
     from softrig.words import millimetres
 
     if clip is not None and named is not None:
@@ -47,6 +51,11 @@ def picture(
     require_model(model)
     if output is not None:
         check_picture(output)
+    moves = output is not None and output.suffix.lower() == ".gif"
+    if moves and moments is not None:
+        raise InputError("--moments is for sheets (.png); an animation shows them all")
+    if not moves and fps is not None:
+        raise InputError("--fps is for animations: say where to write one, as in -o it.gif")
     with stages() as work:
         with work.stage("Reading"):
             loaded = load_character_model(model)
@@ -60,8 +69,8 @@ def picture(
             chosen.name,
             target,
             span=span,
-            moments=moments,
-            fps=fps,
+            moments=moments or MOMENTS,
+            fps=fps or MOVING_FPS,
             turn=turn,
             loop=loop,
             stage=work.stage,

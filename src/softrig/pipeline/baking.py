@@ -106,6 +106,20 @@ def bake(
     `simulate`: makes the simulation of a model at some frames a second; by default with the settings it was built with.
     A clip that fails is reported and does not stop the others.
     """
+    wanted, paths = planned(model, character, clips, output, ending)
+    results = []
+    for index, (clip, path) in enumerate(zip(wanted, paths, strict=True)):
+        tell = part_of(progress, index, len(wanted))
+        closes = clip.looping if loop is None else loop
+        make = simulate or (lambda model, fps: model_simulation(model, fps=fps))
+        results.append(_bake_one(model, character, clip, path, fps, closes, options, tell, make))
+    return results
+
+
+def planned(
+    model: PoseSpaceModel, character: Character, clips: Sequence[str], output: Path, ending: str
+) -> tuple[tuple[Clip, ...], list[Path]]:
+    """The clips that `bake` would simulate, and where each would be written; refuses what it would refuse."""
     require_same_character(model, character)
     wanted = chosen_clips(model, clips)
     ending = ending if ending.startswith(".") else f".{ending}"
@@ -114,13 +128,7 @@ def bake(
         output.mkdir(parents=True, exist_ok=True)
     for path in paths:
         check_output(path, character.source)
-    results = []
-    for index, (clip, path) in enumerate(zip(wanted, paths, strict=True)):
-        tell = part_of(progress, index, len(wanted))
-        closes = clip.looping if loop is None else loop
-        make = simulate or (lambda model, fps: model_simulation(model, fps=fps))
-        results.append(_bake_one(model, character, clip, path, fps, closes, options, tell, make))
-    return results
+    return wanted, paths
 
 
 def _bake_one(
