@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from pose_models_for_tests import bar_model, followed
-from softrig.bench import fidelity
+from softrig.bench import fidelity, truth
 from softrig.bench.cases import CASES, LIMB, OTHERS, Case
 from softrig.bench.conclusions import ALONE, conclusion, told_row, why_alone
 from softrig.bench.record import Record, Row
@@ -32,13 +32,13 @@ def test_the_best_that_shapes_can_do():
     model = followed(bar_model(poses=4, modes=5, basis_poses=1))
     alone, shapes, poses = replace(model, followers=None), model.shapes[0], model.poses.parameters[:3]
     inside = np.einsum("nia,ka->kni", shapes, random.standard_normal((3, 5)))
-    assert fidelity.best_error(inside, alone, poses) < 1e-12
+    assert truth.best_error(inside, alone, poses) < 1e-12
     beyond = random.standard_normal((3, len(shapes), 3))
     root = np.sqrt(model.vertex_mass)[:, None]
     rows = (root[:, :, None] * shapes).reshape(-1, 5)
     fits = [np.linalg.lstsq(rows, (root * field).ravel(), rcond=None) for field in beyond]
     expected = np.sqrt(sum(fit[1][0] for fit in fits) / ((root * beyond) ** 2).sum())
-    assert fidelity.best_error(beyond, alone, poses) == pytest.approx(expected)
+    assert truth.best_error(beyond, alone, poses) == pytest.approx(expected)
     left = 0.0
     for p, field in zip(poses, beyond, strict=True):
         drawn = np.stack([model.displacement(p, unit / model.mode_scales(p)) for unit in np.eye(5)], axis=2)
@@ -46,7 +46,7 @@ def test_the_best_that_shapes_can_do():
         rows = (root[:, :, None] * seen).reshape(-1, 5)
         left += np.linalg.lstsq(rows, (root * field).ravel(), rcond=None)[1][0]
     expected = np.sqrt(left / ((root * beyond) ** 2).sum())
-    assert fidelity.best_error(beyond, model, poses) == pytest.approx(expected)
+    assert truth.best_error(beyond, model, poses) == pytest.approx(expected)
 
 
 def test_how_far_tets_turn():
@@ -55,9 +55,9 @@ def test_how_far_tets_turn():
     turn = quaternion_matrices(quaternions_from_vectors(np.array([0.3, -0.4, 1.2])))
     moved = rest.copy()
     moved[:4] = rest[:4] @ turn.T + 0.7
-    np.testing.assert_allclose(fidelity.turned_by(tets, rest, moved), [1.3, 0.0], atol=1e-6)
+    np.testing.assert_allclose(truth.turned_by(tets, rest, moved), [1.3, 0.0], atol=1e-6)
     # Stretching is no turn.
-    np.testing.assert_allclose(fidelity.turned_by(tets, rest, rest * [1.0, 2.0, 0.5]), 0.0, atol=1e-6)
+    np.testing.assert_allclose(truth.turned_by(tets, rest, rest * [1.0, 2.0, 0.5]), 0.0, atol=1e-6)
 
 
 def test_a_case_with_a_goal_states_the_other_goals():
@@ -83,10 +83,10 @@ def test_no_coarse_mesh_says_why_and_loses_nothing_else(tmp_path: Path, monkeypa
     def refused(*_: object, **__: object) -> None:
         raise InputError("young.npy: it was made for another mesh")
 
-    monkeypatch.setattr(fidelity, "equal_cost_body", refused)
-    truth = object.__new__(fidelity.Truth)
-    truth.damping = Rayleigh(0.0, 0.0)
-    row = truth.coarse_row("a coarse mesh", None, Project(), tmp_path)
+    monkeypatch.setattr(truth, "equal_cost_body", refused)
+    known = object.__new__(fidelity.Truth)
+    known.damping = Rayleigh(0.0, 0.0)
+    row = known.coarse_row("a coarse mesh", None, Project(), tmp_path)
     assert row.ours is None
     assert row.note == "young.npy: it was made for another mesh"
 

@@ -25,7 +25,6 @@ from softrig.version import __version__
 
 STOPPED = 130
 """What a command returns that Ctrl-C stopped."""
-STOPPED_WORDS = "softrig: stopped; what a build or a comparison of a file has finished is kept"
 
 app = typer.Typer(
     add_completion=False,
@@ -66,14 +65,11 @@ def main() -> None:
         app()
     except SystemExit as end:
         if end.code == STOPPED:  # by Ctrl-C, which the library for commands takes for itself
-            typer.echo(STOPPED_WORDS, err=True)
+            typer.echo("softrig: stopped; what a build or a comparison of a file has finished is kept", err=True)
         raise
     except SoftrigError as error:
         typer.echo(f"softrig: {error}", err=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        typer.echo(STOPPED_WORDS, err=True)
-        sys.exit(STOPPED)
     except OSError as error:
         typer.echo(f"softrig: {told_by_system(error)}", err=True)
         sys.exit(1)

@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 Update = Callable[[int, int], None]
-"""Tells how much of how much is done; (0, 0): there was nothing to do, all is kept from before; (some, 0): as much."""
+"""Tells how much of how much is done; (0, 0): nothing was to do, all is kept from before; (some, 0): part of it is."""
 
 
 NEARLY = 0.999

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from softrig.bodies.closedness import Closedness, closedness
-from softrig.errors import InputError
-from softrig.io.characters import LOADERS, read_character
+from softrig.io.characters import LOADERS, read_character, unread_ending
 from softrig.io.sizes import likelier_scale, size_trouble
 from softrig.models.file import load_model
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
@@ -24,7 +23,7 @@ from softrig.rig.anatomy import outer_joints
 from softrig.rig.bones import skin_of
 from softrig.rig.character import Character
 from softrig.rig.driving import rig_trouble
-from softrig.words import counted, figure, no_such_file, so_many_are
+from softrig.words import counted, figure, so_many_are
 
 MODEL_ENDING = ".softrig"
 LEGEND = "role: soft is simulated, rigid keeps its shape, follows moves along; tracks: animated channels"
@@ -64,12 +63,8 @@ class Inspection:
 
 def inspect_file(path: Path, *, scale: float = 1.0) -> Inspection:
     """What is in a character file (.glb, .gltf, .vrm) or a model file (.softrig)."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder, not a file")
-    if path.suffix.lower() not in readable_endings():
-        if not path.exists():
-            raise InputError(f"{path}: {no_such_file(path)}")
-        raise InputError(f"{path}: cannot read {path.suffix or 'this'}; softrig reads {', '.join(readable_endings())}")
+    if path.is_dir() or path.suffix.lower() not in readable_endings():
+        raise unread_ending(path, MODEL_ENDING)
     if path.suffix.lower() == MODEL_ENDING:
         model = load_model(path)
         if isinstance(model, PoseSpaceModel):

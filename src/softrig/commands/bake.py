@@ -33,8 +33,7 @@ def bake(
     from softrig.errors import notice
     from softrig.inspection import stillness_words
     from softrig.models.file import load_character_model
-    from softrig.pipeline.baking import bake as bake_clips
-    from softrig.pipeline.baking import planned
+    from softrig.pipeline.baking import bake_planned, planned
     from softrig.pipeline.drift import drift_words
     from softrig.pipeline.sources import model_character
     from softrig.words import millimetres
@@ -47,12 +46,10 @@ def bake(
             if drift := drift_words(loaded, model, source.source):
                 notice(drift)
         wanted = list(dict.fromkeys([*(clips or []), *(clip or [])]))
-        planned(loaded, source, wanted, output, ending)  # what is wrong is told before a stage seems to have begun
+        plan = planned(loaded, source, wanted, output, ending)  # what is wrong is told before a stage seems to begin
         with work.stage("Simulating and writing") as update:
             options = GlbOptions(per_frame=per_frame, quantise=quantise, normals=normals)
-            results = bake_clips(
-                loaded, source, wanted, output, ending=ending, fps=fps, loop=loop, options=options, progress=update
-            )
+            results = bake_planned(loaded, source, plan, fps=fps, loop=loop, options=options, progress=update)
     for result in results:
         if result.done is None:
             typer.echo(f"  {result.clip:<16} failed: {result.failure}", err=True)

@@ -106,10 +106,33 @@ def bake(
     `simulate`: makes the simulation of a model at some frames a second; by default with the settings it was built with.
     A clip that fails is reported and does not stop the others.
     """
-    wanted, paths = planned(model, character, clips, output, ending)
+    return bake_planned(
+        model,
+        character,
+        planned(model, character, clips, output, ending),
+        fps=fps,
+        loop=loop,
+        options=options,
+        progress=progress,
+        simulate=simulate,
+    )
+
+
+def bake_planned(
+    model: PoseSpaceModel,
+    character: Character,
+    plan: Sequence[tuple[Clip, Path]],
+    *,
+    fps: float = 60.0,
+    loop: bool | None = None,
+    options: GlbOptions | None = None,
+    progress: Progress | None = None,
+    simulate: Callable[[PoseSpaceModel, float], Simulation] | None = None,
+) -> list[Baked]:
+    """As `bake`, of what it has `planned`."""
     results = []
-    for index, (clip, path) in enumerate(zip(wanted, paths, strict=True)):
-        tell = part_of(progress, index, len(wanted))
+    for index, (clip, path) in enumerate(plan):
+        tell = part_of(progress, index, len(plan))
         closes = clip.looping if loop is None else loop
         make = simulate or (lambda model, fps: model_simulation(model, fps=fps))
         results.append(_bake_one(model, character, clip, path, fps, closes, options, tell, make))
@@ -118,8 +141,8 @@ def bake(
 
 def planned(
     model: PoseSpaceModel, character: Character, clips: Sequence[str], output: Path, ending: str
-) -> tuple[tuple[Clip, ...], list[Path]]:
-    """The clips that `bake` would simulate, and where each would be written; refuses what it would refuse."""
+) -> list[tuple[Clip, Path]]:
+    """The clips that `bake` simulates, and where each is written, in a folder that is made; refuses what it cannot."""
     require_same_character(model, character)
     wanted = chosen_clips(model, clips)
     ending = ending if ending.startswith(".") else f".{ending}"
@@ -128,7 +151,7 @@ def planned(
         output.mkdir(parents=True, exist_ok=True)
     for path in paths:
         check_output(path, character.source)
-    return wanted, paths
+    return list(zip(wanted, paths, strict=True))
 
 
 def _bake_one(

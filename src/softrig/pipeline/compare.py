@@ -96,6 +96,9 @@ def full_trajectory(
         inertia_scale=inertia,
     )
     full.place(full.carriers_at(poses[0]))
+    resumed = full if isinstance(full, FullSimulation) else None
+    if resumed is None:
+        cache = None
     key = ""
     if cache is not None:
         settings = [fps, rate, damping.mass, damping.stiffness, iterations, inertia, every, PART]
@@ -108,7 +111,7 @@ def full_trajectory(
     while part := list(islice(steps, PART)):
         name = f"{key}-{done}"
         found = None if cache is None else cache.find(KEPT, name)
-        if found is None or not isinstance(full, FullSimulation):
+        if found is None or resumed is None:
             if progress is not None and done and not made:
                 progress(done, 0)  # partly kept from before
             here, made = [], True
@@ -119,12 +122,12 @@ def full_trajectory(
                 if progress is not None:
                     progress(index, total)
             shown.append(np.array(here).reshape(-1, *built.model.vertices.shape))
-            if cache is not None and isinstance(full, FullSimulation):
-                now = full.state
+            if cache is not None and resumed is not None:
+                now = resumed.state
                 state = {"q": now.q, "v": now.v, "a": now.a, "time": np.array(now.time)}
                 cache.keep(KEPT, name, state | {"shown": shown[-1]})
         else:
-            full.state = State(found["q"], found["v"], found["a"], float(found["time"]))
+            resumed.state = State(found["q"], found["v"], found["a"], float(found["time"]))
             shown.append(found["shown"])
         done += len(part)
     if progress is not None and not made:

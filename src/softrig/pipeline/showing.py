@@ -82,16 +82,13 @@ def towards(turn: float) -> tuple[float, float, float]:
     return sin(radians(turn)), RISE, cos(radians(turn))
 
 
-def whole_camera(
-    places: np.ndarray, ground: Ground, turn: float = TURN, shape: float | None = None
-) -> tuple[Camera, float]:
-    """A camera that sees everything at `places` (n, 3), metres, and all of its shadow; and width over height of its
-    picture: `shape`, or what fits."""
+def whole_camera(places: np.ndarray, ground: Ground, turn: float = TURN) -> tuple[Camera, float]:
+    """A camera that sees everything at `places` (n, 3), metres, and all of its shadow; and width over height of a
+    picture that fits that."""
     seen = np.concatenate([places, LIGHT.shadow(places, ground.height)])
     looks = towards(turn)
-    if shape is None:
-        right, upward, _ = Camera.framing(seen, looks).axes()
-        shape = float(np.clip(np.ptp(seen @ right) / max(np.ptp(seen @ upward), 1e-9), NARROWEST, WIDEST))
+    right, upward, _ = Camera.framing(seen, looks).axes()
+    shape = float(np.clip(np.ptp(seen @ right) / max(np.ptp(seen @ upward), 1e-9), NARROWEST, WIDEST))
     return Camera.framing(seen, looks, aspect=shape, margin=MARGIN, field_of_view=0.5), shape
 
 
@@ -102,14 +99,11 @@ def outermost(frames: np.ndarray) -> np.ndarray:
     return np.concatenate([places[np.unique(np.argmax(places @ ways, axis=0))] for places in frames]).astype(np.float64)
 
 
-def telling_turn(model: PoseSpaceModel, bake: Bake) -> float:
-    """From where most of the flesh's motion is seen: before the character and to its left, unless it is far more
-    elsewhere."""
-    assert bake.plain is not None
-    offsets = np.linalg.norm(bake.vertices - bake.plain, axis=2)
-    frame = int(offsets.max(axis=1).argmax())
-    corners = bake.plain[frame][model.triangles].astype(np.float64)
-    moved = (bake.vertices[frame] - bake.plain[frame])[model.triangles].mean(axis=1).astype(np.float64)
+def telling_turn(triangles: np.ndarray, plain: np.ndarray, soft: np.ndarray) -> float:
+    """From where most of the flesh's motion from places `plain` to `soft` (n̄, 3) is seen: before the character and to
+    its left, unless it is far more elsewhere."""
+    corners = plain[triangles].astype(np.float64)
+    moved = (soft - plain)[triangles].mean(axis=1).astype(np.float64)
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])  # twice the area long
     seen = {}
     for turn in TURNS:
@@ -149,7 +143,7 @@ def show_clip(
     `span`: from when to when, seconds, at most 20; else all of it, or the first 20 seconds of a longer clip (less of
     very large surfaces). `moments`: columns of a sheet. `fps`: frames a second of an animation, about, up to 50; at
     most 500 in all. `turn`: degrees to the character's left from which it is seen; None: from where most is to be seen.
-    `loop`: whether the motion closes; None: where the clip loops.
+    `loop`: whether the motion closes; None: where the clip loops. Returns how far the flesh goes, and where.
     """
     path = Path(path)
     check_picture(path)
@@ -175,15 +169,13 @@ def show_clip(
     with stage(f"Simulating '{clip}'") as update:
         bake = model_simulation(model).bake(part.clip, rate, loop=part.clip.looping, plain=True, progress=update)
     with stage("Drawing") as update:
-        bake = from_time(bake, part.start - part.begin, part.begin)
-        turn = telling_turn(model, bake) if turn is None else turn
-        pictures = BesidePlain(model, bake, turn=turn)
+        pictures = BesidePlain(model, from_time(bake, part.start - part.begin, part.begin), turn=turn)
         if moves:
             write_gif(path, *pictures.animation(fps, update))
         else:
             write_png(path, pictures.sheet(moments))
     frame, vertex = np.unravel_index(pictures.offsets.argmax(), pictures.offsets.shape)
-    return Told(float(pictures.offsets[frame, vertex]), carrying_joint(model.rig, int(vertex)), turn)
+    return Told(float(pictures.offsets[frame, vertex]), carrying_joint(model.rig, int(vertex)), pictures.turn)
 
 
 @dataclass(frozen=True)
@@ -244,9 +236,12 @@ def from_time(bake: Bake, start: float, later: float = 0.0) -> Bake:
 
 
 class BesidePlain:
-    """Pictures of a baked clip under one camera; the bake has plain skinning, too."""
+    """Pictures of a baked clip under one camera; the bake has plain skinning, too.
 
-    def __init__(self, model: PoseSpaceModel, bake: Bake, *, turn: float = TURN) -> None:
+    `turn`: degrees to the character's left from which it is seen; None: from where most is to be seen.
+    """
+
+    def __init__(self, model: PoseSpaceModel, bake: Bake, *, turn: float | None = TURN) -> None:
         assert bake.plain is not None
         self._bake, self._plain = bake, bake.plain
         self._triangles = model.triangles
@@ -254,10 +249,12 @@ class BesidePlain:
         self.offsets = np.linalg.norm(bake.vertices - bake.plain, axis=2)
         """(f, n̄) metres from plain skinning."""
         self._most = scale_end(float(self.offsets.max()))
+        frame = int(self.offsets.max(axis=1).argmax())
+        self.turn = telling_turn(model.triangles, bake.plain[frame], bake.vertices[frame]) if turn is None else turn
         rest = model.rig.positions(model.rig.parameters.rest)
         self._ground = Ground.under([Mesh(rest, model.triangles)], (0.0, 1.0, 0.0))
         places = np.concatenate([outermost(side) for side in (bake.plain, bake.vertices)])
-        self.camera, shape = whole_camera(places, self._ground, turn)
+        self.camera, shape = whole_camera(places, self._ground, self.turn)
         self.size, self.moving_size = (
             (2 * round(0.5 * sqrt(pixels * shape)), 2 * round(0.5 * sqrt(pixels / shape)))
             for pixels in (PIXELS, MOVING_PIXELS)
