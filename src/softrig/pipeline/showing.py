@@ -143,7 +143,8 @@ def show_clip(
     `span`: from when to when, seconds, at most 20; else all of it, or the first 20 seconds of a longer clip (less of
     very large surfaces). `moments`: columns of a sheet. `fps`: frames a second of an animation, about, up to 50; at
     most 500 in all. `turn`: degrees to the character's left from which it is seen; None: from where most is to be seen.
-    `loop`: whether the motion closes; None: where the clip loops. Returns how far the flesh goes, and where.
+    `loop`: whether the motion closes; None: where the clip loops. Returns how far the flesh goes at
+    `most`, metres, which `joint` carries what does, and the `turn`.
     """
     path = Path(path)
     check_picture(path)
