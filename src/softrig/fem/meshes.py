@@ -129,6 +129,12 @@ class VolumeMesh:
         return np.concatenate([faces[:, [0, 1, 2]], faces[:, [0, 2, 3]]])
 
     @cached_property
+    def inner_faces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(f, 3) or (f, 4) vertices of the faces with elements on both sides, and the two elements, (f,) each."""
+        faces, one, other = _face_pairs(self.elements)
+        return faces[one], _owners(self.elements, one), _owners(self.elements, other)
+
+    @cached_property
     def part_of_element(self) -> np.ndarray:
         """(e,) which part each element belongs to; elements sharing a face are one part."""
         one, other = _face_neighbours(self.elements)

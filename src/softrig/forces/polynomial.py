@@ -76,7 +76,7 @@ def reduce_body(
         surface_triangles=np.ascontiguousarray(triangles, dtype=np.int32),
         surface=surface,
         surface_colours=surface_colours,
-        rigid_products=_rigid_products(body, full_basis, density) if body.is_free else None,
+        rigid_products=rigid_products(body, full_basis, density) if body.is_free else None,
         notes=notes or {},
     )
 
@@ -270,7 +270,7 @@ def _uniform_products(body: FullBody, basis: np.ndarray, density: np.ndarray) ->
     return np.einsum("gn,nxr->gxr", np.array(masses), basis)
 
 
-def _rigid_products(body: FullBody, basis: np.ndarray, density: np.ndarray) -> np.ndarray:
+def rigid_products(body: FullBody, basis: np.ndarray, density: np.ndarray) -> np.ndarray:
     """(g, r+2, r+2, 3, 3) products of {uniform, rest position, modes} at unit density.
 
     The uniform field stands for e_x + e_y + e_z: entry [x, y] of a product with it only uses its x.

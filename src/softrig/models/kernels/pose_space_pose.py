@@ -12,7 +12,8 @@ from numba import njit
 
 from softrig.models.kernels.dense import FAST
 from softrig.models.kernels.pose_space_elements import LANES, rest_tet
-from softrig.models.kernels.pose_space_frames import angular_rates, mixed_quaternion, polar_rotation, quaternion_of
+from softrig.models.kernels.polar import angular_rates, polar_rotation
+from softrig.models.kernels.pose_space_frames import mixed_quaternion, quaternion_of
 from softrig.models.kernels.pose_space_lanes import rest_lanes
 from softrig.models.kernels.pose_space_sums import weighted_sum
 from softrig.models.kernels.pose_space_tables import GRAVITY, INERTIA, SAG_FREE, STEP, WIND

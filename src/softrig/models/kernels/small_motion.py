@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from softrig.models.kernels.pose_space_frames import angular_rates
+from softrig.models.kernels.polar import angular_rates
 from softrig.models.kernels.pose_space_pose import mixing_weights, pose_frames, rest_positions
 from softrig.models.kernels.small_tables import GRAVITY, INERTIA, SAG_FREE, SmallMemory, SmallRig
 

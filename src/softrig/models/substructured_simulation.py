@@ -1,0 +1,297 @@
+"""A tree of reduced domains in motion: one compiled call a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from softrig.dynamics import Rayleigh, require_step, step_constants
+from softrig.errors import InputError, require_finite, require_indices, require_vectors
+from softrig.models.kernels import substructured_step as kernel
+from softrig.models.kernels.substructured_display import drawn_positions
+from softrig.models.kernels.substructured_tables import ROOT, Loads, Motion, room_for
+from softrig.models.kernels.substructured_weights import CENTRE, EXACT, INTERFACE
+from softrig.models.reduced_simulation import Fallbacks
+from softrig.models.substructured import SubstructuredModel
+
+INERTIA = {"interface": INTERFACE, "centre": CENTRE, "exact": EXACT}
+"""What a domain feels of what hangs on it, by name."""
+AIR = 0.72
+"""kg/m³: half the density of air times the drag coefficient of a plate."""
+
+
+NO_TIME = 1e300
+"""1/s²: the step constant a₁ of a step that takes no time."""
+
+
+@dataclass(frozen=True)
+class SubstructuredState:
+    """Where the domains are: modal coordinates, their two rates, the root's motion, and the time in seconds."""
+
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    root: np.ndarray
+    time: float
+
+
+class SubstructuredSimulation:
+    """Steps a `SubstructuredModel` with a fixed time step in seconds.
+
+    `inertia`: what a domain feels of the subtree that hangs on it. "exact" (default): all of it. "interface" and
+    "centre": its mass alone, at the interface or at its centre of mass, as the paper has them (L1, L2); these are no
+    mechanical system, move too fast, and are only stable in the paper's semi-implicit step of one iteration.
+    `iterations` rounds a step at most (3, of L1 and L2 one), fewer once coordinates change by less than `tolerance` of
+    the step. `gravity` m/s².
+
+    Set forces with `pull`; they stay until `clear_forces`. Assign `wind` for moving air. A step never gives NaN: what
+    went wrong is counted in `fallbacks`.
+    """
+
+    def __init__(
+        self,
+        model: SubstructuredModel,
+        step: float,
+        method: str = "newmark",
+        *,
+        inertia: str = "exact",
+        damping: Rayleigh | None = None,
+        gravity: Sequence[float] = (0.0, 0.0, 0.0),
+        iterations: int | None = None,
+        tolerance: float = 1e-6,
+    ) -> None:
+        if inertia not in INERTIA:
+            raise InputError(f"no inertia called {inertia!r}; there are {', '.join(INERTIA)}")
+        if iterations is None:
+            iterations = 3 if inertia == "exact" else 1
+        if iterations < 1:
+            raise InputError(f"at least one iteration a step, got {iterations}")
+        self._model = model
+        self._step_size = require_step(step)
+        self._kind = INERTIA[inertia]
+        self._rounds = iterations
+        self.damping = damping or Rayleigh()
+        self._constants = np.array(
+            [*step_constants(method, self._step_size), self.damping.mass, self.damping.stiffness, tolerance]
+        )
+        r, self._tables = model.size, model.tables
+        self._room = room_for(self._tables)
+        self._motion = Motion(np.zeros(r), np.zeros(r), np.zeros(r), np.zeros(ROOT), np.zeros(r), np.zeros(r))
+        self._drawing = np.empty(3 * max(len(shape.vertices) for shape in model.shapes))
+        self._counters = np.zeros(2, np.int64)
+        self._steps = 0
+        self._gravity = require_vectors(np.asarray(gravity, dtype=np.float64), 1, "gravity")[0].copy()
+        self._wind = np.zeros((len(model.domains), 3))
+        self._air = AIR
+        self._drag = np.zeros(1)
+        self._modal = np.zeros(r)
+        self._pulls: list[tuple[int, np.ndarray, np.ndarray]] = []
+        self._loads = self._gathered()
+        self._none = np.empty((0, r))
+        self.reset()
+
+    # What it is
+
+    @property
+    def model(self) -> SubstructuredModel:
+        """The tree of domains."""
+        return self._model
+
+    @property
+    def step_size(self) -> float:
+        """Seconds."""
+        return self._step_size
+
+    @property
+    def time(self) -> float:
+        """Seconds since the last reset."""
+        return self._steps * self._step_size
+
+    @property
+    def fallbacks(self) -> Fallbacks:
+        """How often a step needed help: systems of domains that were shifted, steps that were thrown away."""
+        return Fallbacks(*(int(count) for count in self._counters))
+
+    # Its state
+
+    @property
+    def q(self) -> np.ndarray:
+        """(r̂,) modal coordinates of all domains, one after another; write into it or assign to it."""
+        return self._motion.q
+
+    @q.setter
+    def q(self, value: np.ndarray) -> None:
+        self._motion.q[:] = value
+
+    @property
+    def v(self) -> np.ndarray:
+        """(r̂,) their rates; write into it or assign to it."""
+        return self._motion.v
+
+    @v.setter
+    def v(self, value: np.ndarray) -> None:
+        self._motion.v[:] = value
+
+    @property
+    def a(self) -> np.ndarray:
+        """(r̂,) their accelerations, as the last step left them."""
+        return self._motion.a
+
+    def of(self, name: str) -> slice:
+        """Where the coordinates of the domain called `name` are in `q`."""
+        number = self._model.domain(name)
+        return slice(int(self._model.starts[number]), int(self._model.starts[number + 1]))
+
+    def launch(self, velocity: Sequence[float], spin: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
+        """Set a floating root moving: `velocity` (3,) m/s of its origin and `spin` (3,) rad/s, both in the world."""
+        if not self._model.floating:
+            raise InputError("the root of this body is held")
+        R = self._motion.root[:9].reshape(3, 3)
+        self._motion.root[15:18] = R.T @ np.asarray(velocity, dtype=np.float64)
+        self._motion.root[12:15] = R.T @ np.asarray(spin, dtype=np.float64)
+
+    def reset(self) -> None:
+        """Back to where it began: undeformed, still, time zero. Forces and wind stay."""
+        for array in (self.q, self.v, self.a):
+            array[:] = 0.0
+        root = self._model.domains[0]
+        self._motion.root[:] = np.concatenate([root.turn.ravel(), root.place, np.zeros(12)])
+        self._steps = 0
+        self._counters[:] = 0
+
+    def state(self) -> SubstructuredState:
+        """A copy of the current state."""
+        return SubstructuredState(self.q.copy(), self.v.copy(), self.a.copy(), self._motion.root.copy(), self.time)
+
+    def restore(self, state: SubstructuredState) -> None:
+        """Continue from `state`."""
+        self.q[:], self.v[:], self.a[:], self._motion.root[:] = state.q, state.v, state.a, state.root
+        self._steps = round(state.time / self._step_size)
+
+    # What acts on it
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """(3,) m/s²; write into it or assign to it."""
+        return self._gravity
+
+    @gravity.setter
+    def gravity(self, value: Sequence[float]) -> None:
+        self._gravity[:] = value
+
+    @property
+    def wind(self) -> np.ndarray | None:
+        """(d, 3) m/s of the air about each domain; assign (3,) for all alike, or (d, 3). None, as at first: no air."""
+        return self._wind if self._drag[0] > 0.0 else None
+
+    @wind.setter
+    def wind(self, value: np.ndarray | Sequence[float] | None) -> None:
+        self._drag[0] = 0.0 if value is None else self._air
+        if value is not None:
+            require_finite(np.atleast_2d(np.asarray(value, dtype=np.float64)), "wind")
+            self._wind[:] = value
+
+    @property
+    def drag(self) -> float:
+        """kg/m³: half the density of the air times the drag coefficient of a plate."""
+        return self._air
+
+    @drag.setter
+    def drag(self, value: float) -> None:
+        if not (np.isfinite(value) and value > 0.0):
+            raise InputError(f"drag must be positive, got {value}")
+        self._air = float(value)
+        if self._drag[0] > 0.0:
+            self._drag[0] = self._air
+
+    def pull(self, domain: str | int, vertices: Sequence[int] | np.ndarray, forces: np.ndarray) -> None:
+        """Add forces (k, 3), or one (3,) for all, newton, in the world, at k vertices of a domain's shape."""
+        number = self._model.domain(domain) if isinstance(domain, str) else int(domain)
+        if not 0 <= number < len(self._model.domains):
+            raise InputError(f"domain {number} of {len(self._model.domains)}")
+        count = len(self._model.shapes[self._model.domains[number].shape].vertices)
+        chosen = require_indices(np.asarray(vertices), count, "vertices")
+        self._pulls.append((number, chosen, require_vectors(np.asarray(forces), len(chosen), "forces")))
+        self._loads = self._gathered()
+
+    def clear_forces(self) -> None:
+        """Remove all pulls."""
+        self._pulls.clear()
+        self._loads = self._gathered()
+
+    def _gathered(self) -> Loads:
+        """The loads as the step reads them: one row a pulled vertex, in the order of the domains."""
+        most = int(self._model.sizes.max(initial=0))
+        rows = sorted((number, int(vertex), i, j) for i, (number, vertices, _) in enumerate(self._pulls)
+                      for j, vertex in enumerate(vertices))  # fmt: skip
+        pulled = np.array([row[0] for row in rows], np.int64)
+        pulls, arms, levers = np.zeros((len(rows), 3)), np.zeros((len(rows), 3)), np.zeros((len(rows), 3, most))
+        for place, (number, vertex, i, j) in enumerate(rows):
+            shape = self._model.shapes[self._model.domains[number].shape]
+            pulls[place] = self._pulls[i][2][j]
+            arms[place] = shape.vertices[vertex]
+            levers[place, :, : shape.size] = shape.basis[3 * vertex : 3 * vertex + 3]
+        return Loads(self._modal, pulled, pulls, arms, levers, self._gravity, self._wind, self._drag)
+
+    # Its motion
+
+    def balance(self) -> None:
+        """Give the modes and a floating root the accelerations that the present motion and forces ask for.
+
+        Call it after setting up a motion by hand: without it the first step starts from the last
+        acceleration (zero at first), an error of first order in the step.
+        """
+        constants = self._constants.copy()
+        constants[0], constants[1:6] = NO_TIME, 0.0
+        kernel.balance(self._tables, self._motion, self._loads, self._room, constants, self._kind, self._model.floating)
+
+    def step(self) -> None:
+        """One step."""
+        kernel.step(
+            self._tables, self._motion, self._loads, self._room, self._constants, self._counters, self._kind,
+            self._model.floating, self._rounds,
+        )  # fmt: skip
+        self._steps += 1
+
+    def run(self, steps: int, *, record: bool = False) -> np.ndarray:
+        """Many steps in one compiled call. Returns (steps, r̂) q after each step if `record`, else (0, r̂)."""
+        if steps < 0:
+            raise InputError(f"cannot run {steps} steps")
+        trajectory = np.empty((steps, self._model.size)) if record else self._none
+        kernel.run(
+            self._tables, self._motion, self._loads, self._room, self._constants, self._counters, self._kind,
+            self._model.floating, self._rounds, steps, trajectory,
+        )  # fmt: skip
+        self._steps += steps
+        return trajectory
+
+    # Where it is
+
+    def frames(self) -> tuple[np.ndarray, np.ndarray]:
+        """Origins (d, 3), metres, and rotations (d, 3, 3) of all domains in the world, now."""
+        kernel.place(self._tables, self._motion, self._room)
+        frames = self._room.frames
+        return frames[:, 9:12].copy(), frames[:, :9].reshape(-1, 3, 3).copy()
+
+    def domain_positions(self, domain: str | int) -> np.ndarray:
+        """(n, 3) vertices of one domain in the world, metres; copies at seams apart."""
+        number = self._model.domain(domain) if isinstance(domain, str) else int(domain)
+        origins, rotations = self.frames()
+        chosen = self._model.domains[number]
+        shape = self._model.shapes[chosen.shape]
+        own = self.q[self._model.starts[number] : self._model.starts[number + 1]]
+        local = chosen.scale * (shape.vertices + (shape.basis @ own).reshape(-1, 3))
+        return origins[number] + local @ rotations[number].T
+
+    def positions(self, out: np.ndarray | None = None) -> np.ndarray:
+        """(m, 3) drawn vertices in the world, metres, into `out` if given; at seams the mean of the copies."""
+        model, tables = self._model, self._model.display
+        result = np.empty((model.drawn_count, 3)) if out is None else out
+        kernel.place(self._tables, self._motion, self._room)
+        drawn_positions(
+            tables.domains, self._tables.scales, tables.starts, tables.rest, tables.modes, self.q, self._room.frames,
+            model.drawn, tables.shares, self._drawing, result,
+        )  # fmt: skip
+        return result
