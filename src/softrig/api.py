@@ -12,7 +12,7 @@ from softrig.bases.modes import LinearModes, linear_modes, rigid_motions
 from softrig.bases.sketch import Pull, SketchPad, sketched_basis, sketched_shapes
 from softrig.bases.snapshots import Basis, mass_distance_selection, snapshot_basis
 from softrig.bench.fidelity import compare_clip
-from softrig.bodies import Soup, footbridge, heart, spoon, tower
+from softrig.bodies import DividedBody, PlantedTree, Soup, divide, flower, footbridge, heart, oak, spoon, tower
 from softrig.characters import built_in
 from softrig.conversion import convert_clip
 from softrig.dynamics import Integrator, Rayleigh, State, critical_step, kinetic_energy, static_equilibrium
@@ -34,12 +34,17 @@ from softrig.meshing.voxels import Voxelisation, voxelise
 from softrig.models.file import load_model, save_model
 from softrig.models.free_flight import FreeFlight
 from softrig.models.full import FullBody
+from softrig.models.multi_domain import MultiDomainModel
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.reduced import ReducedBody
 from softrig.models.reduced_simulation import ReducedSimulation
+from softrig.models.substructured import SubstructuredModel
+from softrig.models.substructured_simulation import SubstructuredSimulation
 from softrig.pipeline.baking import bake, model_simulation
 from softrig.pipeline.build import build
+from softrig.pipeline.multi_domain import build_multi_domain
 from softrig.pipeline.showing import show_clip
+from softrig.pipeline.substructuring import substructure
 from softrig.project import Project, load_project, save_project
 from softrig.rig.character import Character, Part
 from softrig.rig.clip import Clip, Track
@@ -47,7 +52,7 @@ from softrig.rig.corrections import Correction
 from softrig.rig.deformers import Bend, BlendShapes, CallableRig, RigChain, Wire
 from softrig.rig.skeleton import Skeleton
 from softrig.rig.skinning import DualQuaternionSkin, LinearBlendSkin
-from softrig.simulation import Capsule, Damping, Plane, Simulation, Sphere
+from softrig.simulation import Capsule, Damping, MultiDomainSimulation, Plane, Simulation, Sphere
 from softrig.viewer.view import Viewer, view
 from softrig.volume import character_volume
 
@@ -61,6 +66,7 @@ __all__ = [
     "Clip",
     "Correction",
     "Damping",
+    "DividedBody",
     "DualQuaternionSkin",
     "Embedding",
     "FreeFlight",
@@ -74,9 +80,12 @@ __all__ = [
     "Material",
     "ModalDerivatives",
     "ModelFileError",
+    "MultiDomainModel",
+    "MultiDomainSimulation",
     "Notice",
     "Part",
     "Plane",
+    "PlantedTree",
     "PoseSpaceModel",
     "Project",
     "Pull",
@@ -92,6 +101,8 @@ __all__ = [
     "Soup",
     "Sphere",
     "State",
+    "SubstructuredModel",
+    "SubstructuredSimulation",
     "Track",
     "Viewer",
     "VolumeMesh",
@@ -102,6 +113,7 @@ __all__ = [
     "box_bricks",
     "box_tets",
     "build",
+    "build_multi_domain",
     "built_in",
     "character_volume",
     "compare_clip",
@@ -109,7 +121,9 @@ __all__ = [
     "critical_step",
     "derivative_basis",
     "derivative_samples",
+    "divide",
     "embed_points",
+    "flower",
     "footbridge",
     "gravity_force",
     "heart",
@@ -122,6 +136,7 @@ __all__ = [
     "mass_distance_selection",
     "modal_derivatives",
     "model_simulation",
+    "oak",
     "point_force",
     "pressure_force",
     "pull_force",
@@ -136,6 +151,7 @@ __all__ = [
     "snapshot_basis",
     "spoon",
     "static_equilibrium",
+    "substructure",
     "tet_mesh",
     "tower",
     "view",

@@ -18,6 +18,7 @@ from softrig.models.file import load_model
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.models.pose_space_file import tensors_of
 from softrig.models.reduced import ReducedBody
+from softrig.models.substructured import SubstructuredModel
 from softrig.project import MOST_POSES, Project, noted_scale, project_toml
 from softrig.rig.anatomy import outer_joints
 from softrig.rig.bones import skin_of
@@ -33,6 +34,8 @@ WEIGHT = ".weight"
 """How the parameter of a morph ends."""
 MOST_JOINTS, LONGEST_NAME = 8, 60
 """Named in a line, and letters of each."""
+MOST_SHAPES = 40
+"""Of a tree of domains that are listed."""
 LEAN_ON = 2.5
 """Tets a mode that a model which leans on its tets should have."""
 LOOSE = 0.15
@@ -69,6 +72,8 @@ def inspect_file(path: Path, *, scale: float = 1.0) -> Inspection:
         model = load_model(path)
         if isinstance(model, PoseSpaceModel):
             return inspect_soft_character(model, path.name)
+        if isinstance(model, SubstructuredModel):
+            return inspect_tree(model, path.name)
         return inspect_model(model, path.name)
     character = read_character(path, scale=scale)
     found = inspect_character(character)
@@ -478,3 +483,28 @@ def inspect_model(model: ReducedBody, name: str) -> Inspection:
         rows.append((group, f"{young:.4g} Pa", f"{poisson:.3g}", f"{model.density[g]:.4g} kg/m³"))
     head = ("group", "Young's modulus", "Poisson ratio", "density")
     return Inspection(f"{name} (model)", facts, (("Materials", head, tuple(rows)),))
+
+
+def inspect_tree(model: SubstructuredModel, name: str) -> Inspection:
+    """Domains, modes and shapes of a body in a tree of domains."""
+    facts = (
+        ("kind", "reduced StVK domains in a tree, the root " + ("floating" if model.floating else "held")),
+        ("domains", f"{len(model.domains):,}, at most {model.depth} in a row"),
+        ("modes", f"{model.size:,} together"),
+        ("vertices", f"{model.drawn_count:,} drawn"),
+        ("triangles", f"{len(model.triangles):,}"),
+        ("mass", f"{figure(model.mass)} kg"),
+    )
+    numbers = np.array([domain.shape for domain in model.domains])
+    scales = np.array([domain.scale for domain in model.domains])
+    rows = []
+    for number, shape in enumerate(model.shapes[:MOST_SHAPES]):
+        own = scales[numbers == number]
+        slowest = f"{figure(float(shape.frequencies[0]))} Hz" if shape.size else "rigid"
+        span = figure(float(own.min())) if np.ptp(own) == 0.0 else f"{figure(own.min())} to {figure(own.max())}"
+        rows.append((shape.name, str(len(own)), span, str(shape.size), f"{len(shape.vertices):,}", slowest))
+    head = ("shape", "instances", "scale", "modes", "vertices", "slowest mode")
+    more = len(model.shapes) - MOST_SHAPES
+    remarks = (f"{counted(more, 'more shape')} left out",) if more > 0 else ()
+    legend = "slowest mode: of the shape by itself at scale 1, held where it is held"
+    return Inspection(f"{name} (model)", facts, (("Shapes", head, tuple(rows)),), legend=legend, remarks=remarks)

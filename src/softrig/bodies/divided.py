@@ -5,6 +5,7 @@ A `DividedBody` is one mesh cut into domains. A `PlantedTree` is a few shapes pl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ from softrig.bodies.soup import Colour
 from softrig.errors import InputError
 from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
+from softrig.meshing.embedding import require_tets
+from softrig.models.full import fixed_mask
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class DividedBody:
     density: float
     """kg/m³."""
     colours: np.ndarray
-    """(vertices, 3) red, green, blue in 0 to 1."""
+    """(vertices, 3) sRGB in 0 to 1."""
 
     def material(self) -> Material:
         """What the whole mesh is made of."""
@@ -61,7 +64,7 @@ class LimbShape:
     density: float
     """kg/m³."""
     colours: np.ndarray
-    """(vertices, 3) red, green, blue in 0 to 1."""
+    """(vertices, 3) sRGB in 0 to 1."""
 
     def material(self) -> Material:
         """What it is made of."""
@@ -322,3 +325,54 @@ def blade_rows(
     side, over, ahead = (frames[:, None, None, axis] for axis in range(3))
     flat = (half_widths[:, None] * c)[..., None, None] * side - behind[..., None, None] * ahead
     return path[:, None, None] + flat + height[..., None] * over
+
+
+def divide(
+    mesh: VolumeMesh,
+    domains: np.ndarray,
+    *,
+    young: float | Sequence[float],
+    poisson: float,
+    density: float,
+    fixed: np.ndarray | None = None,
+    names: Sequence[str] | None = None,
+    colours: np.ndarray | None = None,
+    name: str = "body",
+) -> DividedBody:
+    """Your own tets cut into domains, for `softrig.substructure`.
+
+    `domains` (elements,) numbers the domain of each from 0; `young` pascal, one or one a domain; `density` kg/m³;
+    `fixed`: indices or mask of held vertices, all in one domain, which becomes the root; without any the body
+    floats, and its root is the domain of most mass. `names` of the domains; `colours` (vertices, 3) sRGB.
+    """
+    require_tets(mesh, "divide")
+    domains = np.asarray(domains)
+    if domains.shape != (len(mesh.elements),) or not np.issubdtype(domains.dtype, np.integer) or domains.min() < 0:
+        raise InputError(f"domains must be {len(mesh.elements)} whole numbers from 0, one an element")
+    count = int(domains.max()) + 1
+    given = np.asarray(young, np.float64)
+    if given.shape not in ((), (count,)):
+        raise InputError(f"{given.size} Young's moduli for {count} domains: give one, or one each")
+    if names is not None and (len(names) != count or len(set(names)) != count):
+        raise InputError(f"{count} domains need {count} different names, got {len(names)}")
+    held = fixed_mask(len(mesh.vertices), fixed)
+    owners = np.unique(domains[held[mesh.elements].any(axis=1)])
+    if len(owners) > 1:
+        raise InputError("vertices are held in several domains, but only one can be the root", owners)
+    heaviest = int(np.bincount(domains, mesh.volumes, count).argmax())
+    root = int(owners[0]) if len(owners) else heaviest
+    order = [root, *(i for i in range(count) if i != root)]
+    numbers = np.empty(count, np.int32)
+    numbers[order] = np.arange(count)
+    called = tuple(names) if names is not None else tuple(f"domain {i}" for i in range(count))
+    return DividedBody(
+        name=name,
+        mesh=mesh,
+        domains=numbers[domains],
+        domain_names=tuple(called[i] for i in order),
+        fixed=held,
+        young=np.broadcast_to(given, (count,))[order].copy(),
+        poisson=poisson,
+        density=density,
+        colours=np.full((len(mesh.vertices), 3), 0.7) if colours is None else np.asarray(colours, np.float64),
+    )

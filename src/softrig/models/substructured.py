@@ -40,7 +40,7 @@ class DomainShape:
     triangles: np.ndarray
     """(t, 3) int32 of its boundary."""
     colours: np.ndarray
-    """(n, 3) linear RGB in 0 to 1."""
+    """(n, 3) sRGB in 0 to 1."""
 
     def __repr__(self) -> str:
         return f"DomainShape({self.name!r}, {self.size} modes, {len(self.vertices):,} vertices)"
@@ -162,7 +162,7 @@ class SubstructuredModel:
 
     @cached_property
     def drawn_colours(self) -> np.ndarray:
-        """(m, 3) linear RGB of the drawn vertices."""
+        """(m, 3) sRGB of the drawn vertices."""
         colours = np.empty((self.drawn_count, 3))
         for i, domain in enumerate(self.domains):
             colours[self.drawn[self.vertex_starts[i] : self.vertex_starts[i + 1]]] = self.shapes[domain.shape].colours

@@ -72,11 +72,9 @@ class SubstructuredSimulation:
         self._step_size = require_step(step)
         self._kind = INERTIA[inertia]
         self._rounds = iterations
+        self._constants = np.array([*step_constants(method, self._step_size), 0.0, 0.0, tolerance])
         self.damping = damping or Rayleigh()
-        self._constants = np.array(
-            [*step_constants(method, self._step_size), self.damping.mass, self.damping.stiffness, tolerance]
-        )
-        r, self._tables = model.size, model.tables
+        r, self._tables = model.size, model.tables._replace(stiffness=model.tables.stiffness.copy())
         self._room = room_for(self._tables)
         self._motion = Motion(np.zeros(r), np.zeros(r), np.zeros(r), np.zeros(ROOT), np.zeros(r), np.zeros(r))
         self._drawing = np.empty(3 * max(len(shape.vertices) for shape in model.shapes))
@@ -113,6 +111,20 @@ class SubstructuredSimulation:
     def fallbacks(self) -> Fallbacks:
         """How often a step needed help: systems of domains that were shifted, steps that were thrown away."""
         return Fallbacks(*(int(count) for count in self._counters))
+
+    @property
+    def damping(self) -> Rayleigh:
+        """Rayleigh damping; assign to change it.
+
+        Its mass part damps motion against the ground, as in the full simulation. Where the root floats, or inertia is
+        lumped, it damps the modes alone.
+        """
+        return self._damping
+
+    @damping.setter
+    def damping(self, value: Rayleigh) -> None:
+        self._damping = value
+        self._constants[6:8] = value.mass, value.stiffness
 
     # Its state
 
@@ -181,6 +193,12 @@ class SubstructuredSimulation:
     def gravity(self, value: Sequence[float]) -> None:
         self._gravity[:] = value
 
+    def edit_stiffness(self, domain: str | int, factor: float) -> None:
+        """Multiply the internal forces of a domain by `factor` from now on; exact (SUB11 §5)."""
+        if not (np.isfinite(factor) and factor > 0.0):
+            raise InputError(f"stiffness must be multiplied by a positive number, got {factor}")
+        self._tables.stiffness[self._number(domain)] = factor
+
     @property
     def wind(self) -> np.ndarray | None:
         """(d, 3) m/s of the air about each domain; assign (3,) for all alike, or (d, 3). None, as at first: no air."""
@@ -208,13 +226,16 @@ class SubstructuredSimulation:
 
     def pull(self, domain: str | int, vertices: Sequence[int] | np.ndarray, forces: np.ndarray) -> None:
         """Add forces (k, 3), or one (3,) for all, newton, in the world, at k vertices of a domain's shape."""
-        number = self._model.domain(domain) if isinstance(domain, str) else int(domain)
-        if not 0 <= number < len(self._model.domains):
-            raise InputError(f"domain {number} of {len(self._model.domains)}")
+        number = self._number(domain)
         count = len(self._model.shapes[self._model.domains[number].shape].vertices)
         chosen = require_indices(np.asarray(vertices), count, "vertices")
         self._pulls.append((number, chosen, require_vectors(np.asarray(forces), len(chosen), "forces")))
         self._loads = self._gathered()
+
+    def _number(self, domain: str | int) -> int:
+        if isinstance(domain, str):
+            return self._model.domain(domain)
+        return int(require_indices([domain], len(self._model.domains), "domains")[0])
 
     def clear_forces(self) -> None:
         """Remove all pulls."""
@@ -249,11 +270,7 @@ class SubstructuredSimulation:
 
     def step(self) -> None:
         """One step."""
-        kernel.step(
-            self._tables, self._motion, self._loads, self._room, self._constants, self._counters, self._kind,
-            self._model.floating, self._rounds,
-        )  # fmt: skip
-        self._steps += 1
+        self.run(1)
 
     def run(self, steps: int, *, record: bool = False) -> np.ndarray:
         """Many steps in one compiled call. Returns (steps, r̂) q after each step if `record`, else (0, r̂)."""
@@ -277,7 +294,7 @@ class SubstructuredSimulation:
 
     def domain_positions(self, domain: str | int) -> np.ndarray:
         """(n, 3) vertices of one domain in the world, metres; copies at seams apart."""
-        number = self._model.domain(domain) if isinstance(domain, str) else int(domain)
+        number = self._number(domain)
         origins, rotations = self.frames()
         chosen = self._model.domains[number]
         shape = self._model.shapes[chosen.shape]

@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from softrig.bodies import flower
 from softrig.characters import CHARACTERS
+from softrig.dynamics import Rayleigh
 from softrig.errors import InputError, ModelFileError, SoftrigError
 from softrig.io.characters import LOADERS, unread_ending
 from softrig.models.file import load_model
@@ -16,8 +18,11 @@ from softrig.models.full import FullBody
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.reduced import ReducedBody
 from softrig.models.reduced_simulation import ReducedSimulation
+from softrig.models.substructured import SubstructuredModel
+from softrig.models.substructured_simulation import SubstructuredSimulation
 from softrig.pipeline.maps import ENDING as MAP_ENDING
 from softrig.pipeline.sources import named_character
+from softrig.pipeline.substructuring import substructure
 from softrig.project import Project, load_project
 from softrig.rig.character import Character
 from softrig.simulation import Simulation
@@ -26,11 +31,16 @@ from softrig.viewer.character import SoftCharacter
 from softrig.viewer.coats import coat_of
 from softrig.viewer.plain import PlainCharacter
 from softrig.viewer.subjects import Subject
+from softrig.viewer.tree import SoftTree
 from softrig.words import no_such_file
 
 BODY_STEP = 1e-3
 """Seconds: the step of a reduced body that comes without a simulation."""
 MODEL = ".softrig"
+TREE_STEP, TREE_DAMPING = 1.0 / 180.0, Rayleigh(0.4, 0.004)
+"""Seconds, and 1/s and s: of a tree of domains that comes without a simulation."""
+TREES = {"flower": flower}
+"""Built-in bodies in a tree of domains, reduced when they are asked for."""
 UPLOADS = (".glb", ".vrm", MODEL)
 """Endings of characters and models that may be uploaded: those that are read here, and need no file beside them."""
 SubjectT = TypeVar("SubjectT", SoftCharacter, PlainCharacter)
@@ -58,7 +68,7 @@ class Opened:
 class Found:
     """What somebody wants to see, read from its file and sound, but not yet made ready to move."""
 
-    thing: Character | PoseSpaceModel | ReducedBody
+    thing: Character | PoseSpaceModel | ReducedBody | SubstructuredModel
     name: str
     path: Path | None
     """Its file; None: a built-in character."""
@@ -74,6 +84,8 @@ class Found:
 def found(name: str | Path, project: Path | None = None) -> Found:
     """Read a file, or make a built-in character; an error here comes before anything is compiled or opened."""
     path = Path(name)
+    if not path.exists() and str(name) in TREES:
+        return Found(substructure(TREES[str(name)]()), str(name), None, Project(), None)
     if path.suffix.lower() != MODEL:
         builtin = not path.exists() and str(name) in CHARACTERS
         if not builtin and path.is_dir():
@@ -87,8 +99,10 @@ def found(name: str | Path, project: Path | None = None) -> Found:
     if not path.is_file():
         raise ModelFileError(f"{path}: {no_such_file(path)}")
     model = load_model(path)
-    if isinstance(model, ReducedBody):
+    if isinstance(model, ReducedBody | SubstructuredModel):
         return Found(model, path.stem, path, Project(), None)
+    if not isinstance(model, PoseSpaceModel):
+        raise InputError(f"{path}: the viewer shows no multi-domain models; step one with sr.MultiDomainSimulation")
     return Found(model, path.stem, path, *_model_project(model, model_source(model, path), path, project))
 
 
@@ -112,9 +126,19 @@ def opened(thing: Any, *, project: Path | None = None, body: FullBody | None = N
         subject = SoftBody(thing, up=up)
         subject.body = body
         return Opened(subject, Project(), body=body)
+    if isinstance(thing, SubstructuredModel):
+        thing = tree_simulation(thing)
+    if isinstance(thing, SubstructuredSimulation):
+        return Opened(SoftTree(thing, up=up), Project())
     raise InputError(
-        f"cannot show a {type(thing).__name__}: give a file, a character, a model, a Simulation or a ReducedSimulation"
+        f"cannot show a {type(thing).__name__}: give a file, a character, a model, a Simulation, a ReducedSimulation "
+        "or a SubstructuredSimulation"
     )
+
+
+def tree_simulation(model: SubstructuredModel) -> SubstructuredSimulation:
+    """A simulation of a tree of domains that comes without one; swings die away within seconds."""
+    return SubstructuredSimulation(model, TREE_STEP, damping=TREE_DAMPING)
 
 
 def _file(found: Found, up: str) -> Opened:
@@ -122,6 +146,8 @@ def _file(found: Found, up: str) -> Opened:
     if isinstance(thing, ReducedBody):
         subject = SoftBody(ReducedSimulation(thing, BODY_STEP), name=found.name, up=up)
         return Opened(subject, Project(), model_path=path)
+    if isinstance(thing, SubstructuredModel):
+        return Opened(SoftTree(tree_simulation(thing), name=found.name, up=up), Project(), model_path=path)
     if isinstance(thing, PoseSpaceModel):
         return _model(thing, path, found.project, found.project_path)
     return Opened(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from softrig.errors import InputError
 from softrig.models.reduced import ReducedBody
+from softrig.models.substructured import SubstructuredModel
 from softrig.viewer import protocol
 from softrig.viewer.inside import Layer, ModeShow, layers
 from softrig.viewer.studio import Studio
@@ -55,6 +56,8 @@ class Sights:
         if self._subject.simulation is None:
             raise InputError("there are no modes yet: build first")
         model = self._subject.simulation.model
+        if isinstance(model, SubstructuredModel):
+            raise InputError("the modes of a tree of domains are not shown one by one")
         count = model.size if isinstance(model, ReducedBody) else model.mode_count
         if not 0 <= index < count:
             raise InputError(f"modes go from 0 to {count - 1}")

@@ -25,7 +25,7 @@ def hello(stage: Stage, port: int) -> dict[str, Any]:
         "regions": list(subject.regions),
         "joints": [] if joints is None else joints.listed(),
         "poses": [pose["name"] for pose in studio.poses()],
-        "modes": {"now": stage.tuning.now.modes, "most": scope.most_modes},
+        "modes": {"now": stage.tuning.now.modes, "most": scope.most_modes, "stay": scope.modes_stay},
         "presets": presets_shown() if scope.young is not None else {},
         "gravities": list(scope.gravities),
         "layers": list(stage.sights.layers()),

@@ -49,6 +49,8 @@ class Scope:
     gravities: tuple[str, ...] = GRAVITIES
     young: float | None = None
     """Pa that the flesh was built with, where presets apply to it."""
+    modes_stay: bool = False
+    """Whether the number of modes is that of the model."""
 
     def changed(self, settings: Settings, name: str, value: Any) -> Settings:
         """`settings` with the setting called `name` changed; an `InputError` names what is wrong."""
@@ -83,6 +85,8 @@ class Scope:
         return replace(settings, inertia=checked_number(value, "inertia", 0.0, 10.0))
 
     def _modes(self, settings: Settings, value: Any) -> Settings:
+        if self.modes_stay:
+            raise InputError("this body moves in the modes it was made with")
         return replace(settings, modes=round(checked_number(value, "modes", 1, self.most_modes)))
 
     def _wind(self, settings: Settings, value: Any) -> Settings:

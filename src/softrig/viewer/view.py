@@ -148,8 +148,9 @@ def view(
 ) -> Viewer:
     """Open the live viewer and go on: `viewer.url` is its address, `viewer.close()` ends it.
 
-    `thing`: a model file (.softrig), a character file (.glb, .vrm), the name of a built-in character, a `Character`, a
-    model, a `Simulation` or a `ReducedSimulation`; while it is looked at, a simulation belongs to the viewer.
+    `thing`: a model file (.softrig), a character file (.glb, .vrm), the name of a built-in character or "flower", a
+    `Character`, a model, a `Simulation`, a `ReducedSimulation` or a `SubstructuredSimulation`; while it is looked at, a
+    simulation belongs to the viewer.
     `project`: the project file to save into; default: the one beside the character. `body`, for a plain body: the full
     one, so that sketched pulls can become a new basis; `up`: its axis that points up. `host`: other than 127.0.0.1 lets
     other machines in, if they have the address with its token. `port` 0: any that is free. `browser`: open one.

@@ -11,8 +11,8 @@ import numpy as np
 from numba import njit
 
 from softrig.models.kernels.dense import FAST
-from softrig.models.kernels.pose_space_elements import LANES, rest_tet
 from softrig.models.kernels.polar import angular_rates, polar_rotation
+from softrig.models.kernels.pose_space_elements import LANES, rest_tet
 from softrig.models.kernels.pose_space_frames import mixed_quaternion, quaternion_of
 from softrig.models.kernels.pose_space_lanes import rest_lanes
 from softrig.models.kernels.pose_space_sums import weighted_sum

@@ -20,7 +20,7 @@ from numba import njit
 from softrig.models.kernels.dense import FAST
 from softrig.models.kernels.substructured_frames import across, descend, move_root
 from softrig.models.kernels.substructured_tables import Loads, Motion, Room, Tables
-from softrig.models.kernels.substructured_weights import ascend
+from softrig.models.kernels.substructured_weights import EXACT, ascend, weigh
 
 SHIFTS, RESETS = 0, 1
 """Places in `counters`: domains whose system had to be shifted to be definite, steps thrown away."""
@@ -103,6 +103,12 @@ def _settle(tables: Tables, loads: Loads, room: Room, floating: bool) -> None:
 
 
 @njit(cache=True)
+def _ground_damping(constants: np.ndarray, kind: int, floating: bool) -> float:
+    """α where it damps motion against the ground: what floats, or is lumped, is damped in its modes alone."""
+    return constants[6] if kind == EXACT and not floating else 0.0
+
+
+@njit(cache=True, forceinline=True)
 def step(
     tables: Tables,
     motion: Motion,
@@ -126,9 +132,11 @@ def step(
         room.new_q[i] = q[i]
         room.new_v[i] = v[i]
     room.root[:] = motion.root
+    alpha = _ground_damping(constants, kind, floating)
     shifted = 0
     for _ in range(rounds):
         descend(tables, room, room.new_q, room.new_v, room.root)
+        weigh(tables, loads, room, alpha)
         shifted = ascend(tables, loads, room, start_q, start_v, constants, kind)
         _settle(tables, loads, room, floating)
         change, size = 0.0, 0.0
@@ -172,6 +180,7 @@ def balance(
         into[:] = source
     room.root[:] = motion.root
     descend(tables, room, motion.q, motion.v, motion.root)
+    weigh(tables, loads, room, _ground_damping(constants, kind, floating))
     ascend(tables, loads, room, motion.start_q, motion.start_v, constants, kind)
     _settle(tables, loads, room, floating)
     motion.a[:] = room.new_a

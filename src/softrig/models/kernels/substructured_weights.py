@@ -268,54 +268,91 @@ def _own_system(
             right[i] -= s5 * alpha * product[i]
 
 
+@njit(cache=True)
+def _slow(
+    alpha: float,
+    inertia: np.ndarray,
+    coupling: np.ndarray,
+    v: np.ndarray,
+    frame: np.ndarray,
+    bias: np.ndarray,
+    right: np.ndarray,
+) -> None:
+    """Damp a domain's momentum in the world, α(I V + B q̇) and αBᵀV; αM q̇ is in `_own_system`."""
+    r = v.shape[0]
+    for k in range(6):
+        momentum = 0.0
+        for m in range(3):
+            momentum += inertia[k, m] * frame[15 + m] + inertia[k, 3 + m] * frame[12 + m]
+        for mode in range(r):
+            momentum += coupling[mode, k] * v[mode]
+        bias[k] += alpha * momentum
+    for mode in range(r):
+        carried = 0.0
+        for m in range(3):
+            carried += coupling[mode, m] * frame[15 + m] + coupling[mode, 3 + m] * frame[12 + m]
+        right[mode] -= alpha * carried
+
+
+@njit(cache=True, forceinline=True)
+def weigh(tables: Tables, loads: Loads, room: Room, alpha: float) -> None:
+    """Write what every domain by itself weighs, what velocities do to it and what pulls at it.
+
+    `alpha`: mass damping of frames, 1/s.
+    """
+    room.inertia[:] = 0.0
+    room.bias[:] = 0.0
+    room.coupling[:] = 0.0
+    room.right[:] = 0.0
+    room.subtree[:] = 0.0
+    pull = 0
+    for i in range(tables.parents.shape[0]):
+        start, end = tables.modes[i], tables.modes[i + 1]
+        r, scale, frame = end - start, tables.scales[i], room.frames[i]
+        q, v, right = room.new_q[start:end], room.new_v[start:end], room.right[start:end]
+        coupling, inertia, bias, subtree = room.coupling[start:end], room.inertia[i], room.bias[i], room.subtree[i]
+        products = tables.products[tables.product_starts[i, 0] : tables.product_starts[i, 1]]
+        W, Z = room.scratch[0 : 9 * r].reshape((r, 9)), room.scratch[9 * r : 18 * r].reshape((r, 9))
+        domain_terms(products, scale, q, v, frame[12:15], W, Z, inertia, coupling, bias, right)
+        for mode in range(r):
+            right[mode] = -right[mode]
+        s3 = scale * scale * scale
+        subtree[0] = s3 * products[0]
+        for axis in range(3):
+            moment = products[1 + axis]
+            for mode in range(r):
+                moment += products[HEAD + 3 * mode + axis] * q[mode]
+            subtree[1 + axis] = s3 * scale * moment
+        if alpha > 0.0:
+            _slow(alpha, inertia, coupling, v, frame, bias, right)
+        while pull < loads.pulled.shape[0] and loads.pulled[pull] == i:
+            _push(frame, scale, q, loads.arms[pull], loads.levers[pull], loads.pulls[pull], bias, right, subtree)
+            pull += 1
+        if loads.drag[0] > 0.0:
+            drags = tables.drags[tables.drag_starts[i, 0] : tables.drag_starts[i, 1]]
+            _blow(frame, scale, drags, loads.wind[i], loads.drag[0], bias, right, subtree)
+
+
 @njit(cache=True, forceinline=True)
 def ascend(
     tables: Tables, loads: Loads, room: Room, start_q: np.ndarray, start_v: np.ndarray, constants: np.ndarray, kind: int
 ) -> int:
     """Condense every domain's equations and hand them to its parent. Returns how many systems had to be shifted."""
-    room.inertia[:] = 0.0
-    room.bias[:] = 0.0
-    room.coupling[:] = 0.0
-    room.right[:] = 0.0
     room.factors[:] = 0.0
-    room.subtree[:] = 0.0
     shifted = 0
-    pull = loads.pulled.shape[0] - 1
+    work = room.scratch
     for i in range(tables.parents.shape[0] - 1, -1, -1):
         start, end = tables.modes[i], tables.modes[i + 1]
-        r, scale, frame = end - start, tables.scales[i], room.frames[i]
-        s3, s5 = scale * scale * scale, scale * scale * scale * scale * scale
-        q, v, right = room.new_q[start:end], room.new_v[start:end], room.right[start:end]
-        coupling, inertia, bias, subtree = room.coupling[start:end], room.inertia[i], room.bias[i], room.subtree[i]
+        r, scale = end - start, tables.scales[i]
+        right, coupling = room.right[start:end], room.coupling[start:end]
+        inertia, bias, subtree = room.inertia[i], room.bias[i], room.subtree[i]
         system = room.factors[room.factor_starts[i, 0] : room.factor_starts[i, 1]]
-        products = tables.products[tables.product_starts[i, 0] : tables.product_starts[i, 1]]
-        work = room.scratch
-        W, Z, swaying = work[0 : 9 * r], work[9 * r : 18 * r], work[18 * r : 19 * r]
-        for mode in range(r):
-            swaying[mode] = 0.0
-        own = s3 * products[0]
-        subtree[0] += own
-        domain_terms(
-            products, scale, q, v, frame[12:15], W.reshape((r, 9)), Z.reshape((r, 9)), inertia, coupling, bias, swaying
-        )
-        for mode in range(r):
-            right[mode] -= swaying[mode]
-        for axis in range(3):
-            moment = products[1 + axis]
-            for mode in range(r):
-                moment += products[HEAD + 3 * mode + axis] * q[mode]
-            subtree[1 + axis] += s3 * scale * moment
-        while pull >= 0 and loads.pulled[pull] == i:
-            _push(frame, scale, q, loads.arms[pull], loads.levers[pull], loads.pulls[pull], bias, right, subtree)
-            pull -= 1
-        if loads.drag[0] > 0.0:
-            drags = tables.drags[tables.drag_starts[i, 0] : tables.drag_starts[i, 1]]
-            _blow(frame, scale, drags, loads.wind[i], loads.drag[0], bias, right, subtree)
         if r > 0:
+            s3, s5 = scale * scale * scale, scale * scale * scale * scale * scale
             coefficients = tables.coefficients[tables.coefficient_starts[i, 0] : tables.coefficient_starts[i, 1]]
             _own_system(
-                coefficients, q, start_q[start:end], start_v[start:end], s3, s5, tables.stiffness[i], constants,
-                loads.modal[start:end], system, right, work,
+                coefficients, room.new_q[start:end], start_q[start:end], start_v[start:end], s3, s5,
+                tables.stiffness[i], constants, loads.modal[start:end], system, right, work,
             )  # fmt: skip
             size = r * (r + 1) // 2
             if _factor(system, coefficients[size : 2 * size], 0.1 * s5, r, work):
@@ -334,7 +371,7 @@ def ascend(
                 above[1 + k] += Q[k, m] * subtree[1 + m]
                 above[4 + k] += Q[k, m] * subtree[4 + m]
         if kind != EXACT:
-            _lump(kind, subtree, frame[12:15], inertia, bias)
+            _lump(kind, subtree, room.frames[i, 12:15], inertia, bias)
         first, last = tables.link_starts[i, 0] // 2, tables.link_starts[i, 1] // 2
         up, to = tables.modes[parent], tables.modes[parent + 1]
         _hang(

@@ -136,6 +136,7 @@ function tuneSection(app) {
       all.hidden = !names.length;
       all.querySelector("label").textContent = names.length > 1 ? "Stiffness, all regions" : "Stiffness";
       modes.limits(1, Math.max(hello.modes?.most ?? 1, 1));
+      modes.hidden = Boolean(hello.modes?.stay);
       gravity.offer((hello.gravities ?? Object.keys(GRAVITY)).map((value) => ({ value, text: (GRAVITY[value] ?? [value])[0],
         title: GRAVITY[value]?.[1] })));
       save.hidden = hello.can.save === false;
@@ -182,9 +183,9 @@ function lookSection(app) {
   const parts = [heading("Modes"), show, pick, swing, steps];
   return {
     nodes: [layers, skin, shadows, ...parts],
-    hello({ layers: names, flesh }) {
+    hello({ layers: names, flesh, modes }) {
       layers.offer([{ value: null, text: "Skin", title: "The character as it looks" }, ...names.map(option)]);
-      parts[0].hidden = show.hidden = flesh === false;
+      parts[0].hidden = show.hidden = flesh === false || Boolean(modes?.stay);
     },
     state({ layer, mode: shown, settings }) {
       layers.set(layer);
