@@ -39,9 +39,9 @@ class Interface:
 def bone_domains(mesh: VolumeMesh, weights: np.ndarray, parents: np.ndarray, *, least: int = 1) -> Partition:
     """Each tet to the bone that carries most of its corners; domains in an order that eliminates leaves first.
 
-    `weights` (n, B) of the vertices; `parents` (B,) bone above each, −1: none. A bone with fewer than `least` tets joins
-    the nearest bone above it that has any (or below, for a root). What is cut off from the rest of its domain joins
-    the neighbour it shares most faces with.
+    `weights` (n, B) of the vertices; `parents` (B,) bone above each, −1: none. A bone with fewer than `least` tets
+    joins the nearest bone above it that has any (or below, for a root). What is cut off from the rest of its domain
+    joins the neighbour it shares most faces with.
     """
     if mesh.elements.shape[1] != 4:
         raise InputError("domains are cut out of tets")

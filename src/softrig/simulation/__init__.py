@@ -4,6 +4,7 @@ from softrig.simulation.baking import Bake, BakeReport
 from softrig.simulation.colliders import Capsule, Collider, Plane, Sphere
 from softrig.simulation.damping import Damping
 from softrig.simulation.live import Simulation, SimulationState
+from softrig.simulation.multi_domain import MultiDomainSimulation
 from softrig.simulation.pulls import Pull
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Capsule",
     "Collider",
     "Damping",
+    "MultiDomainSimulation",
     "Plane",
     "Pull",
     "Simulation",

@@ -44,13 +44,13 @@ class Jumps:
                 return False
             misses = (end - start - seconds * slope)[: self._points].reshape(-1, 3)
             return bool(np.einsum("bi,bi->b", misses, misses).max(initial=0.0) > bound * bound)
-        if slope is not None and _largest_miss(self._bones, self._centres, start, end, slope, seconds) > bound:
+        if slope is not None and largest_miss(self._bones, self._centres, start, end, slope, seconds) > bound:
             return True
-        return seconds <= SLOWEST_TURN_CHECK and bool(_least_cosine(self._bones, start, end) < np.cos(LARGEST_TURN))
+        return seconds <= SLOWEST_TURN_CHECK and bool(least_cosine(self._bones, start, end) < np.cos(LARGEST_TURN))
 
 
 @njit(cache=True)
-def _largest_miss(
+def largest_miss(
     bones: np.ndarray, centres: np.ndarray, start: np.ndarray, end: np.ndarray, slope: np.ndarray, seconds: float
 ) -> float:
     """Metres between the centres (b, 3) of the bones and where their speeds would have taken them, the largest."""
@@ -68,7 +68,7 @@ def _largest_miss(
 
 
 @njit(cache=True)
-def _least_cosine(bones: np.ndarray, start: np.ndarray, end: np.ndarray) -> float:
+def least_cosine(bones: np.ndarray, start: np.ndarray, end: np.ndarray) -> float:
     """cos θ of the bone that turned most: ⟨R₀, R₁⟩ = 1 + 2 cos θ; dividing by the norms makes scale drop out."""
     least = 1.0
     for bone in bones:
