@@ -9,6 +9,7 @@ from softrig.bench import (
     crowd,
     fidelity,
     meshes,
+    multi_domain,
     paper,
     peers,
     posespace,
@@ -17,6 +18,8 @@ from softrig.bench import (
     sketching,
     speed,
     spoon,
+    substructured_fidelity,
+    substructuring,
     viewer,
 )
 from softrig.bench.record import Record
@@ -71,6 +74,19 @@ BENCHES: dict[str, Bench] = {
     ),
     "pssd-table-2": Bench(pssd.table_2, "PSSD Table 2: where the time of a step goes", 1.8),
     "pssd-table-3": Bench(pssd.table_3, "PSSD Table 3: the four characters, each built", 8.0, only_long=True),
+    "sub11-table-1": Bench(substructuring.table_1, "SUB11 Table 1: flower and oak in domains, in the wind", 0.3),
+    "sub11-domains": Bench(
+        substructuring.domains, "SUB11: a step against domains, depth and modes", 0.6, only_long=True
+    ),
+    "sub11-fidelity": Bench(
+        substructured_fidelity.fidelity,
+        "SUB11 Fig. 7: a flower swings, exact inertia and the paper's two kinds against the full simulation",
+        3.0,
+        only_long=True,
+    ),
+    "multi-domain": Bench(
+        multi_domain.multi_domain, "MD11: characters in domains, reduced against full, and their step", 6.0, only_long=True
+    ),
     "peers": Bench(
         peers.peers, "other solvers on the same mesh in the same run; installs them first, in some minutes", 1.0
     ),
