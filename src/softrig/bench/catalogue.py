@@ -87,6 +87,9 @@ BENCHES: dict[str, Bench] = {
     "multi-domain": Bench(
         multi_domain.multi_domain, "MD11: characters in domains, reduced against full, and their step", 6.0, only_long=True
     ),
+    "multi-domain": Bench(
+        multi_domain.multi_domain, "MD11: characters in domains, reduced against full", 6.0, only_long=True
+    ),
     "peers": Bench(
         peers.peers, "other solvers on the same mesh in the same run; installs them first, in some minutes", 1.0
     ),

@@ -38,8 +38,8 @@ from softrig.rig.character import Character
 
 MODES = 20
 """Of each domain, half from poses and half from vibration, as in most of MD11 Table 2."""
-SAMPLES = 100
-"""Poses (MD11 §6)."""
+SAMPLES = 60
+"""Poses; MD11 §6 takes 100."""
 TETS = 5000
 LEAST_TETS = 40
 """Bones with less flesh than this many tets are one domain with the bone above."""
