@@ -1,85 +1,83 @@
-"""Finished stages are found again, changed inputs are not, damaged files are made anew."""
+"""The folder of finished stages: what is found again, what is damaged, and how it stays small."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+import os
 
 import numpy as np
 import pytest
 
-from softrig.errors import InputError
-from softrig.pipeline.cache import StageCache, content_hash, text_array, text_value
-from softrig.pipeline.parallel import cached_each, workers
+from softrig.pipeline import cache as module
+from softrig.pipeline.cache import StageCache, content_hash
+
+ONE_RESULT = {"numbers": np.arange(1000.0)}
+SIZE = 8000
+"""About the bytes of it in a file."""
 
 
-def test_hashes_follow_the_content() -> None:
-    a = np.arange(6.0)
-    assert content_hash(a, {"x": 1, "y": [2, "z"]}) == content_hash(a.copy(), {"y": [2, "z"], "x": 1})
-    assert content_hash(a) != content_hash(a.reshape(2, 3))
-    assert content_hash(a) != content_hash(a.astype(np.float32))
-    assert content_hash(["ab", "c"]) != content_hash(["a", "bc"])
-    assert content_hash(1) != content_hash(1.0)
+def key(number: int) -> str:
+    return content_hash("test", number)
 
 
-def test_a_stage_is_made_once(tmp_path: Path) -> None:
-    calls = []
-
-    def make() -> dict[str, np.ndarray]:
-        calls.append(1)
-        return {"values": np.arange(3), "notes": text_array({"error": 0.5})}
-
-    for _ in range(2):
-        cache = StageCache(tmp_path / "cache")
-        found = cache.get("fit", content_hash("a"), make)
-        assert found["values"].tolist() == [0, 1, 2]
-        assert text_value(found["notes"]) == {"error": 0.5}
-    assert len(calls) == 1
-    assert cache.reused == ["fit"]
-    cache.get("fit", content_hash("b"), make)
-    assert len(calls) == 2
+def aged(cache: StageCache, number: int, seconds: float) -> None:
+    os.utime(cache._path("stage", key(number)), (seconds, seconds))
 
 
-def test_a_damaged_file_is_made_anew(tmp_path: Path) -> None:
-    cache = StageCache(tmp_path)
-    cache.get("fit", "k", lambda: {"values": np.ones(100)})
-    (path,) = tmp_path.iterdir()
-    path.write_bytes(path.read_bytes()[:150])
-    assert cache.get("fit", "k", lambda: {"values": np.zeros(1)})["values"].tolist() == [0.0]
-    path.write_bytes(b"no zip at all")
-    assert cache.get("fit", "k", lambda: {"values": np.zeros(2)})["values"].tolist() == [0.0, 0.0]
+@pytest.fixture
+def filled(tmp_path, monkeypatch) -> StageCache:
+    """Four results, 0 the oldest, in a folder that has room for four and a half."""
+    monkeypatch.setattr(module, "MOST_BYTES", int(4.5 * (SIZE + 300)))
+    cache = StageCache(tmp_path / "kept")
+    for number in range(4):
+        cache.keep("stage", key(number), ONE_RESULT)
+        aged(cache, number, 1e9 + number)
+    return StageCache(cache.folder)
 
 
-def test_without_a_folder_nothing_is_kept() -> None:
+def there(cache: StageCache) -> list[int]:
+    return [number for number in range(8) if cache._path("stage", key(number)).exists()]
+
+
+def test_what_was_kept_is_found_again(filled):
+    found = filled.find("stage", key(2))
+    np.testing.assert_array_equal(found["numbers"], ONE_RESULT["numbers"])
+    assert filled.reused == ["stage"]
+    assert filled.find("stage", key(7)) is None
+    assert there(filled) == [0, 1, 2, 3]
+
+
+def test_a_folder_that_is_full_loses_what_was_not_used_for_longest(filled):
+    filled.keep("stage", key(4), ONE_RESULT)
+    assert there(filled) == [1, 2, 3, 4]
+
+
+def test_what_is_used_stays(filled):
+    assert filled.find("stage", key(0)) is not None
+    StageCache(filled.folder).keep("stage", key(4), ONE_RESULT)
+    assert there(filled) == [0, 2, 3, 4]
+
+
+def test_nothing_of_this_run_goes_however_much_it_is(filled):
+    for number in range(8):
+        filled.keep("stage", key(number), ONE_RESULT)
+    assert there(filled) == list(range(8))
+
+
+def test_other_files_are_nobody_elses_to_remove(filled):
+    for name in ("notes.npz", "stage.txt", f"stage-{key(9)}.npz.bak"):
+        (filled.folder / name).write_bytes(bytes(10 * SIZE))
+    filled.keep("stage", key(4), ONE_RESULT)
+    assert there(filled) == [1, 2, 3, 4]
+    assert len(list(filled.folder.iterdir())) == 7
+
+
+def test_a_damaged_result_is_made_anew(filled):
+    filled._path("stage", key(1)).write_bytes(b"PK nothing")
+    np.testing.assert_array_equal(filled.get("stage", key(1), lambda: ONE_RESULT)["numbers"], ONE_RESULT["numbers"])
+    assert filled.made == ["stage"]
+
+
+def test_without_a_folder_nothing_is_kept():
     cache = StageCache(None)
-    assert cache.get("fit", "k", lambda: {"v": np.ones(1)})["v"].tolist() == [1.0]
-    assert cache.get("fit", "k", lambda: {"v": np.zeros(1)})["v"].tolist() == [0.0]
-
-
-def test_each_finished_task_is_kept(tmp_path: Path) -> None:
-    done: list[int] = []
-
-    def square(task: int) -> dict[str, np.ndarray]:
-        if task == 3:
-            raise KeyboardInterrupt  # killed in the middle
-        done.append(task)
-        return {"square": np.array(task * task)}
-
-    keys = [content_hash(task) for task in (1, 2, 3)]
-    with pytest.raises(KeyboardInterrupt):
-        cached_each(StageCache(tmp_path), "work", keys, square, [1, 2, 3], 1)
-    done.clear()
-    told: list[tuple[int, int]] = []
-    cache = StageCache(tmp_path)
-    results = cached_each(cache, "work", keys[:2], square, [1, 2], 1, lambda *count: told.append(count))
-    assert [int(result["square"]) for result in results] == [1, 4]
-    assert done == []
-    assert cache.reused == ["work", "work"]
-
-
-def test_a_cluster_needs_its_package_and_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "dask.distributed", None)
-    with pytest.raises(InputError, match="cluster"), workers(cluster="tcp://127.0.0.1:1"):
-        pass
-    with pytest.raises(InputError, match="at least one worker"), workers(0):
-        pass
+    assert cache.get("stage", key(0), lambda: ONE_RESULT) is ONE_RESULT
+    assert cache.find("stage", key(0)) is None

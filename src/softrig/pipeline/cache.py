@@ -1,7 +1,8 @@
 """What was built before and need not be built again: arrays by a hash of everything they follow from.
 
 One file a result, written whole or not at all, so a build that was killed goes on where it stopped and two builds may
-share a folder. Files hold arrays and text only; one that cannot be read is made anew.
+share a folder. Files hold arrays and text only; one that cannot be read is made anew. A folder that grows beyond
+`MOST_BYTES` loses what was not used for the longest time.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -21,6 +25,10 @@ from softrig.version import __version__
 
 VERSION = 4
 """Part of every hash, beside softrig's own: raised when a stage computes something else from the same input."""
+
+MOST_BYTES = 4 * 2**30
+"""Of a folder; a build of an ordinary character keeps some hundred megabytes, a full simulation of a clip as much."""
+_OWN = re.compile(r".+-[0-9a-f]{32}\.npz")
 
 Arrays = dict[str, np.ndarray]
 
@@ -57,6 +65,7 @@ class StageCache:
         self.reused: list[str] = []
         """Names of the stages that were found finished."""
         self.made: list[str] = []
+        self._used: set[Path] = set()
 
     def get(self, stage: str, key: str, make: Callable[[], Arrays]) -> Arrays:
         """The arrays of `stage` for inputs hashed as `key`, made now if they are not there."""
@@ -83,6 +92,31 @@ class StageCache:
         buffer = io.BytesIO()
         np.savez(buffer, **arrays)  # type: ignore[arg-type]
         write_bytes(self._path(stage, key), buffer.getvalue())
+        self._used.add(self._path(stage, key))
+        self._trim()
+
+    def _trim(self) -> None:
+        """Remove results that were not used for the longest time, none of this run's, until the folder fits."""
+        assert self.folder is not None
+        found = []
+        for path in self.folder.iterdir():
+            if _OWN.fullmatch(path.name):
+                try:
+                    about = path.stat()
+                except OSError:  # another build has removed it
+                    continue
+                found.append((about.st_mtime, about.st_size, path))
+        excess = sum(size for _, size, _ in found) - MOST_BYTES
+        for _, size, path in sorted(found):
+            if excess <= 0:
+                return
+            if path in self._used:
+                continue
+            try:
+                path.unlink(missing_ok=True)
+            except OSError:  # somebody reads it: another time
+                continue
+            excess -= size
 
     def _path(self, stage: str, key: str) -> Path:
         assert self.folder is not None
@@ -91,11 +125,16 @@ class StageCache:
     def _read(self, stage: str, key: str) -> Arrays | None:
         if self.folder is None or not self._path(stage, key).exists():
             return None
+        path = self._path(stage, key)
         try:
-            with np.load(self._path(stage, key), allow_pickle=False) as file:
-                return {name: file[name] for name in file.files}
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return None  # damaged: make it anew
+        self._used.add(path)
+        with suppress(OSError):  # a folder that only may be read
+            os.utime(path)
+        return arrays
 
 
 def text_array(value: Any) -> np.ndarray:
