@@ -85,9 +85,6 @@ BENCHES: dict[str, Bench] = {
         only_long=True,
     ),
     "multi-domain": Bench(
-        multi_domain.multi_domain, "MD11: characters in domains, reduced against full, and their step", 6.0, only_long=True
-    ),
-    "multi-domain": Bench(
         multi_domain.multi_domain, "MD11: characters in domains, reduced against full", 6.0, only_long=True
     ),
     "peers": Bench(

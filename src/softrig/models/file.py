@@ -1,7 +1,8 @@
 """The model file: `safetensors` with versioned metadata. No code in it, readable from any language.
 
-Two kinds: a reduced body, whose tensors are named as the fields of `ReducedBody`, and a pose-space character
-(`models.pose_space_file`). The metadata holds `format` ("softrig"), `kind`, `version`, and of a reduced body as JSON
+Kinds: a reduced body, whose tensors are named as the fields of `ReducedBody`, a pose-space character
+(`models.pose_space_file`), a multi-domain character (`models.multi_domain_file`) and a body in a tree of domains
+(`models.substructured_file`). The metadata holds `format` ("softrig"), `kind`, `version`, and of a reduced body as JSON
 `group_names` and `notes`.
 """
 
@@ -12,6 +13,7 @@ import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from safetensors import SafetensorError
@@ -20,15 +22,23 @@ from safetensors.numpy import load_file, save_file
 from softrig.errors import ModelFileError, SoftrigError
 from softrig.fem.embedding import Embedding
 from softrig.files import replacing
+from softrig.models.multi_domain import MultiDomainModel
+from softrig.models.multi_domain_file import domain_dtype, domain_tensors, model_from_domain_tensors
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.models.pose_space_file import dtype_of, model_from_tensors, tensors_of
 from softrig.models.reduced import ReducedBody, StvkCoefficients
+from softrig.models.substructured import SubstructuredModel
+from softrig.models.substructured_file import (
+    substructured_dtype,
+    substructured_from_tensors,
+    substructured_tensors,
+)
 from softrig.numerics.symmetric_tensors import entry_count
 from softrig.rig.protocol import Rig
 
 FORMAT = "softrig"
-REDUCED_BODY, POSE_SPACE = "reduced-body", "pose-space"
-VERSIONS = {REDUCED_BODY: 1, POSE_SPACE: 11}
+REDUCED_BODY, POSE_SPACE, MULTI_DOMAIN, SUBSTRUCTURED = "reduced-body", "pose-space", "multi-domain", "substructured"
+VERSIONS = {REDUCED_BODY: 1, POSE_SPACE: 11, MULTI_DOMAIN: 1, SUBSTRUCTURED: 1}
 """By kind, the newest version that is written and read."""
 MAX_HEADER_BYTES = 1 << 20
 
@@ -38,11 +48,18 @@ _OPTIONAL = ("surface_colours", "rigid_products")
 _INTEGERS = ("surface_triangles", "surface_nodes")
 
 
-def save_model(model: ReducedBody | PoseSpaceModel, path: str | os.PathLike[str]) -> None:
+Model = ReducedBody | PoseSpaceModel | MultiDomainModel | SubstructuredModel
+_Model = TypeVar("_Model", PoseSpaceModel, MultiDomainModel, SubstructuredModel)
+
+
+def save_model(model: Model, path: str | os.PathLike[str]) -> None:
     """Write the model; the file appears whole or not at all."""
     if isinstance(model, PoseSpaceModel):
-        tensors = tensors_of(model)
-        metadata = {"format": FORMAT, "kind": POSE_SPACE, "version": str(VERSIONS[POSE_SPACE])}
+        tensors, metadata = tensors_of(model), _head(POSE_SPACE)
+    elif isinstance(model, MultiDomainModel):
+        tensors, metadata = domain_tensors(model), _head(MULTI_DOMAIN)
+    elif isinstance(model, SubstructuredModel):
+        tensors, metadata = substructured_tensors(model), _head(SUBSTRUCTURED)
     else:
         tensors, metadata = _reduced_tensors(model, Path(path))
     with replacing(path) as temporary:
@@ -56,9 +73,7 @@ def _reduced_tensors(model: ReducedBody, path: Path) -> tuple[dict[str, np.ndarr
     if model.surface is not None:
         tensors |= {"surface_nodes": model.surface.nodes, "surface_weights": model.surface.weights}
     metadata = {
-        "format": FORMAT,
-        "kind": REDUCED_BODY,
-        "version": str(VERSIONS[REDUCED_BODY]),
+        **_head(REDUCED_BODY),
         "group_names": json.dumps(list(model.group_names)),
         "notes": json.dumps(model.notes),
     }
@@ -70,15 +85,23 @@ def _reduced_tensors(model: ReducedBody, path: Path) -> tuple[dict[str, np.ndarr
     return {name: np.ascontiguousarray(array, _dtype(name)) for name, array in tensors.items()}, metadata
 
 
+def _head(kind: str) -> dict[str, str]:
+    """What the metadata of every kind begins with."""
+    return {"format": FORMAT, "kind": kind, "version": str(VERSIONS[kind])}
+
+
 def _dtype(name: str) -> type:
     return np.int32 if name in _INTEGERS else np.float64
 
 
-def load_model(path: str | os.PathLike[str], *, rig: Rig | None = None) -> ReducedBody | PoseSpaceModel:
-    """Read a model of either kind; `rig` as in `load_character_model`."""
-    if model_kind(path) == POSE_SPACE:
+def load_model(path: str | os.PathLike[str], *, rig: Rig | None = None) -> Model:
+    """Read a model of any kind; `rig` as in `load_character_model`."""
+    kind = model_kind(path)
+    if kind == POSE_SPACE:
         return load_character_model(path, rig=rig)
-    return load_reduced_body(path)
+    if kind == MULTI_DOMAIN:
+        return load_multi_domain_model(path, rig=rig)
+    return load_substructured(path) if kind == SUBSTRUCTURED else load_reduced_body(path)
 
 
 def load_reduced_body(path: str | os.PathLike[str]) -> ReducedBody:
@@ -96,11 +119,33 @@ def load_reduced_body(path: str | os.PathLike[str]) -> ReducedBody:
 
 def load_character_model(path: str | os.PathLike[str], *, rig: Rig | None = None) -> PoseSpaceModel:
     """Read a pose-space character, with the same care. `rig` takes the place of the rig in the file."""
+    return _read(
+        path, POSE_SPACE, dtype_of, lambda tensors, metadata: model_from_tensors(tensors, rig, int(metadata["version"]))
+    )
+
+
+def load_multi_domain_model(path: str | os.PathLike[str], *, rig: Rig | None = None) -> MultiDomainModel:
+    """Read a multi-domain character, with the same care. `rig` takes the place of the rig in the file."""
+    return _read(path, MULTI_DOMAIN, domain_dtype, lambda tensors, _: model_from_domain_tensors(tensors, rig))
+
+
+def load_substructured(path: str | os.PathLike[str]) -> SubstructuredModel:
+    """Read a body in a tree of domains, with the same care."""
+    return _read(path, SUBSTRUCTURED, substructured_dtype, lambda tensors, _: substructured_from_tensors(tensors))
+
+
+def _read(
+    path: str | os.PathLike[str],
+    kind: str,
+    dtype: Callable[[str], type],
+    make: Callable[[dict[str, np.ndarray], dict[str, str]], _Model],
+) -> _Model:
+    """What `make` makes of a file of one kind; whatever does not fit is told to be inconsistent."""
     path = Path(path)
     metadata = _metadata(path)
-    _require_kind(metadata, POSE_SPACE, path)
+    _require_kind(metadata, kind, path)
     try:
-        return model_from_tensors(_tensors(path, dtype_of), rig, int(metadata["version"]))
+        return make(_tensors(path, dtype), metadata)
     except ModelFileError:
         raise
     except (KeyError, ValueError, TypeError, IndexError, SoftrigError, RecursionError) as error:
@@ -108,7 +153,7 @@ def load_character_model(path: str | os.PathLike[str], *, rig: Rig | None = None
 
 
 def model_kind(path: str | os.PathLike[str]) -> str:
-    """What a model file holds: "reduced-body" or "pose-space"."""
+    """What a model file holds: "reduced-body", "pose-space", "multi-domain" or "substructured"."""
     return _metadata(Path(path))["kind"]
 
 
