@@ -1,4 +1,4 @@
-"""Shapes of one domain: half of them from poses, half from vibration, each by PCA (MD11 §5.1)."""
+"""Shapes of one domain: some of them from poses, the others from vibration, each by PCA (MD11 §5.1)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ RANK = 1e-6
 """Directions whose share of the samples is smaller than this times the largest say nothing."""
 
 
-def domain_shapes(poses: np.ndarray, vibration: np.ndarray, mass: np.ndarray, size: int) -> np.ndarray:
+def domain_shapes(
+    poses: np.ndarray, vibration: np.ndarray, mass: np.ndarray, size: int, *, pose_share: float = 0.5
+) -> np.ndarray:
     """(n, 3, r) mass-orthonormal shapes, r ≤ `size`, of samples (n, 3, s) and (n, 3, k) in the domain's frame, metres.
 
-    `size` / 2 principal components of the poses first; then those of what the vibration adds to them, and where it adds
-    less than that, more of the poses. No mean is taken off: rest stays representable.
+    `pose_share` · `size` principal components of the poses first; then those of what the vibration adds to them, and
+    where it adds less than that, more of the poses. No mean is taken off: rest stays representable.
     """
     if size < 1:
         raise ModeCountError(f"a domain needs at least one shape, got {size}")
     root = np.repeat(np.sqrt(mass), 3)[:, None]
     columns = [root * samples.reshape(len(root), -1) for samples in (poses, vibration)]
     basis = np.zeros((len(root), 0))
-    for samples, most in ((columns[0], -(-size // 2)), (columns[1], size), (columns[0], size)):
+    for samples, most in ((columns[0], max(1, round(pose_share * size))), (columns[1], size), (columns[0], size)):
         basis = np.concatenate([basis, _components(samples, basis, most - basis.shape[1])], axis=1)
     if not basis.shape[1]:
         raise ModeCountError("no sample moves this domain: all of it is on its bones")
