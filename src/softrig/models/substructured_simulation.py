@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softrig.dynamics import Rayleigh, require_step, step_constants
-from softrig.errors import InputError, require_finite, require_indices, require_vectors
+from softrig.errors import InputError, require_indices, require_vectors
 from softrig.models.kernels import substructured_step as kernel
 from softrig.models.kernels.substructured_display import drawn_positions
 from softrig.models.kernels.substructured_tables import ROOT, Loads, Motion, room_for
@@ -206,10 +206,9 @@ class SubstructuredSimulation:
 
     @wind.setter
     def wind(self, value: np.ndarray | Sequence[float] | None) -> None:
-        self._drag[0] = 0.0 if value is None else self._air
         if value is not None:
-            require_finite(np.atleast_2d(np.asarray(value, dtype=np.float64)), "wind")
-            self._wind[:] = value
+            self._wind[:] = require_vectors(value, len(self._wind), "wind")
+        self._drag[0] = 0.0 if value is None else self._air
 
     @property
     def drag(self) -> float:

@@ -28,6 +28,7 @@ class _Cut:
 
     def __init__(self, body: DividedBody) -> None:
         self.body = body
+        _require_domains(body)
         seams = interfaces(body.mesh, body.domains)
         self.parents = _tree(body, seams)
         self.order = [0]
@@ -112,11 +113,15 @@ def divided_model(
     )
 
 
+def _require_domains(body: DividedBody) -> None:
+    count, elements = len(body.domain_names), len(body.mesh.elements)
+    if len(body.domains) != elements or body.domains.min() < 0 or body.domains.max() >= count:
+        raise InputError(f"domains must be {elements} numbers from 0 to {count - 1}, one an element")
+
+
 def _tree(body: DividedBody, seams: list[Interface]) -> list[int]:
     """The parent of each domain, -1 of the root; domains that form no tree are named."""
     count, names = len(body.domain_names), body.domain_names
-    if len(body.domains) != len(body.mesh.elements) or body.domains.min() < 0 or body.domains.max() >= count:
-        raise InputError(f"domains must be {len(body.mesh.elements)} numbers from 0 to {count - 1}, one an element")
     empty = np.setdiff1d(np.arange(count), body.domains)
     if empty.size:
         raise InputError("domains without elements", empty)
