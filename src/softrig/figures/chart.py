@@ -30,6 +30,7 @@ class Line:
     """One curve; `dots` marks its points."""
 
     name: str
+    """In the legend; none where it is empty."""
     x: np.ndarray
     y: np.ndarray
     colour: str
@@ -107,6 +108,7 @@ def _upright(canvas: Image.Image, text: str, middle: float) -> None:
 
 def _legend(draw: ImageDraw.ImageDraw, lines: Sequence[Line], width: int) -> float:
     """Names in rows above the chart; returns where the chart begins, pixels."""
+    lines = [line for line in lines if line.name]
     letters = font(FINE * LETTERS)
     widths = [33.0 + letters.getlength(spelt(line.name)) / FINE + 25.0 for line in lines]
     places, bottom = legend_places(widths, LEFT, width + 25.0, 2.0, 24.0)

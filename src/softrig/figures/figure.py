@@ -143,8 +143,9 @@ def write_index(folder: Path, order: Sequence[str]) -> Path:
         "# Gallery",
         "",
         "Short clips, and the papers' figures made again, all on generated bodies: a picture, what one sees, and the "
-        "numbers measured while it was made. PSSD is Xu and Barbič 2016, StVK05 is Barbič and James 2005; columns "
-        "named after them hold what they print. This page is written by `softrig figures`.",
+        "numbers measured while it was made. PSSD is Xu and Barbič 2016, StVK05 is Barbič and James 2005, SUB11 is "
+        "Barbič and Zhao 2011; columns named after them hold what they print. This page is written by "
+        "`softrig figures`.",
         "",
         *_contents(found),
     ]

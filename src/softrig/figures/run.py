@@ -23,13 +23,18 @@ from softrig.figures.kick import kicked_spoon
 from softrig.figures.letter import bent_letter
 from softrig.figures.local import local_against_global
 from softrig.figures.muscle import stiffening_muscle
+from softrig.figures.oaks import oak_clip, oak_in_the_wind
+from softrig.figures.pulled import localised_deformation, seams, secondary_motion
 from softrig.figures.sketching import basis_from_a_sketch
+from softrig.figures.swinging import flower_clip, trajectories
 
 FIGURES: dict[str, Callable[[Update], Figure]] = {
     "clip-gorilla-jump": gorilla_jumps,
     "clip-gorilla-full": gorilla_beside_full,
     "clip-gorilla-walk": gorilla_walks,
     "clip-arm-wave": arm_waves,
+    "clip-flower": flower_clip,
+    "clip-oak": oak_clip,
     "pssd-4": modes_under_a_bend,
     "pssd-5": contact_of_an_elbow,
     "pssd-6": permuted_modes,
@@ -45,6 +50,11 @@ FIGURES: dict[str, Callable[[Update], Figure]] = {
     "stvk05-9": basis_from_a_sketch,
     "stvk05-12": kicked_spoon,
     "stvk05-13": thrown_spoon,
+    "sub11-1": oak_in_the_wind,
+    "sub11-3": secondary_motion,
+    "sub11-5": localised_deformation,
+    "sub11-7": trajectories,
+    "sub11-8": seams,
 }
 """By name, in the order they are made and shown."""
 
