@@ -21,6 +21,7 @@ from softrig.pipeline.substructuring import substructure
 YOUNG, POISSON, DENSITY = 2e5, 0.3, 1000.0
 RUBBER = Material(YOUNG, POISSON, DENSITY)
 LENGTHS = (1.0, 0.12, 0.1)
+LEAN = 0.2
 
 
 def turn(x: float, y: float, z: float) -> np.ndarray:
@@ -78,9 +79,11 @@ def bar_model(parts: int = 3, held: bool = True, modes: int = 4) -> Substructure
 
 
 def limb_shape(lengths: tuple[float, float, float], counts: tuple[int, int, int], young: float) -> LimbShape:
-    """A slab along z whose base has its middle off the origin."""
+    """A crooked, leaning slab along z whose base has its middle off the origin."""
     box = box_tets(lengths, counts)
     vertices = box.vertices - np.array([0.4 * lengths[0], 0.3 * lengths[1], 0.0])
+    vertices += vertices[:, 2:] * np.array([LEAN, -0.5 * LEAN, 0.0])
+    vertices[:, 2] *= 1.0 + 0.6 * vertices[:, 0] - 0.9 * vertices[:, 1]
     mesh = VolumeMesh.build(vertices, box.elements)
     return LimbShape(mesh, vertices[:, 2] < 1e-9, young, POISSON, DENSITY, np.full((len(vertices), 3), 0.5))
 
@@ -94,9 +97,9 @@ def planted() -> PlantedTree:
     }
     limbs = (
         Limb("trunk", -1, np.array([0.3, -0.2, 0.1]), turn(0.4, -0.3, 0.8), 1.25),
-        Limb("twig", 0, np.array([0.01, 0.02, 0.42]), turn(0.5, 1.1, -0.4), 1.4),
-        Limb("trunk", 0, np.array([-0.01, 0.0, 0.55]), turn(-0.6, 0.2, 0.9), 0.7),
-        Limb("twig", 2, np.array([0.02, 0.01, 0.5]), turn(-0.3, -0.9, 0.2), 0.8),
+        Limb("twig", 0, np.array([0.09, -0.02, 0.42]), turn(0.5, 1.1, -0.4), 1.4),
+        Limb("trunk", 0, np.array([0.1, -0.05, 0.55]), turn(-0.6, 0.2, 0.9), 0.7),
+        Limb("twig", 2, np.array([0.1, -0.04, 0.5]), turn(-0.3, -0.9, 0.2), 0.8),
     )
     return PlantedTree("shrub", shapes, limbs)
 

@@ -21,6 +21,7 @@ from softrig.bodies.divided import DividedBody
 from softrig.dynamics import Rayleigh
 from softrig.fem.meshes import VolumeMesh
 from softrig.meshing.boxes import box_tets
+from softrig.meshing.embedding import embed_points
 from softrig.models.substructured_simulation import SubstructuredSimulation
 from softrig.pipeline.substructuring import substructure
 
@@ -52,7 +53,7 @@ def test_rigid_domains_anywhere_in_a_chain_obey_lagrange(modes, held):
     simulation.balance()
     np.testing.assert_allclose(accelerations_of(simulation), wanted, rtol=1e-6, atol=1e-7 * np.abs(wanted).max())
     simulation.run(20)
-    assert simulation.fallbacks == (0, 0)
+    assert not any(simulation.fallbacks)
     assert np.isfinite(simulation.positions()).all()
 
 
@@ -128,27 +129,25 @@ def test_planted_instances_stand_where_the_tree_says():
     assert [domain.parent for domain in shrub().domains] == [-1, 0, 0, 2]
 
 
-def test_a_shrubs_frames_follow_where_children_are_held():
-    """A child's origin is the mean of the parent's points there: what the bent parent's mesh says, by barycentrics."""
+def test_a_childs_frame_hangs_on_the_points_of_its_parent_where_it_is_held():
+    """The held points of a child, carried by the tets of the parent that they lie in: their mean, by area."""
     model, tree = shrub(), planted()
-    simulation = simulation_of(model)
-    stir(simulation, 2, bend=2.0)
-    simulation.run(1)
-    origins, _ = simulation.frames()
-    for i in (1, 2, 3):
-        parent = model.domains[i].parent
-        shape = model.shapes[model.domains[parent].shape]
-        tets = tree.shapes[shape.name].mesh.elements
-        middle = model.domains[i].place
-        corners = shape.vertices[tets]
-        rows = np.concatenate([corners, np.ones((len(tets), 4, 1))], axis=2).transpose(0, 2, 1)
-        shares = np.linalg.solve(rows, np.broadcast_to(np.append(middle, 1.0)[:, None], (len(tets), 4, 1)))[..., 0]
-        tet = int(np.argmax(shares.min(axis=1)))
-        bent = simulation.domain_positions(parent)[tets[tet]]
-        miss = np.linalg.norm(shares[tet] @ bent - origins[i])
-        assert miss < 0.1 * np.linalg.norm(
-            shares[tet] @ (bent - simulation_of(model).domain_positions(parent)[tets[tet]])
-        )
+    origins, rotations = tree.frames()
+    for i, limb in enumerate(tree.limbs[1:], 1):
+        domain, own, parent = model.domains[i], tree.shapes[limb.shape], tree.limbs[limb.parent]
+        shape, mesh = model.shapes[model.domains[limb.parent].shape], tree.shapes[parent.shape].mesh
+        base = own.mesh.boundary_triangles
+        base = base[own.held[base].all(axis=1)]
+        corners = own.mesh.vertices[base]
+        areas = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+        shares = np.bincount(base.ravel(), np.repeat(areas, 3), len(own.mesh.vertices))[own.held]
+        world = origins[i] + limb.scale * own.mesh.vertices[own.held] @ rotations[i].T
+        points = (world - origins[limb.parent]) @ rotations[limb.parent] / parent.scale
+        moves = embed_points(mesh, points).carry(shape.basis.reshape(-1, 3, shape.size))
+        wanted = np.einsum("k,kir->ir", shares, moves) / shares.sum()
+        np.testing.assert_allclose(domain.centre, wanted, atol=1e-9 * np.abs(wanted).max())
+        place = shares @ points / shares.sum() + (shape.vertices - mesh.vertices)[0]
+        np.testing.assert_allclose(domain.place, place, atol=1e-12)
 
 
 # Air
@@ -264,6 +263,13 @@ def test_cleared_forces_are_gone():
     assert not simulation.q.any()
 
 
+def test_a_launch_is_given_in_the_world():
+    simulation = simulation_of(shrub(True))
+    simulation.launch((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))
+    _, rates = place_of(simulation)
+    np.testing.assert_allclose(rates[:6], np.arange(1.0, 7.0), atol=1e-12)
+
+
 @pytest.mark.parametrize("inertia", ["exact", "interface"])
 @pytest.mark.parametrize("floating", [False, True])
 def test_absurd_pulls_and_velocities_never_give_nan(floating, inertia):
@@ -282,18 +288,18 @@ def test_absurd_pulls_and_velocities_never_give_nan(floating, inertia):
     assert np.isfinite(simulation.positions()).all()
     assert simulation.fallbacks.resets > 0
     simulation.reset()
-    assert simulation.fallbacks == (0, 0)
+    assert not any(simulation.fallbacks)
 
 
 def test_shifted_systems_are_counted():
     """A squeezed domain has an indefinite stiffness, which a long step has to shift."""
-    counts = []
-    for seed in range(12):
-        simulation = SubstructuredSimulation(shrub(True), 0.5)
-        stir(simulation, seed, bend=3.0, speed=0.0)
+    helped = 0
+    for seed in range(40):
+        simulation = SubstructuredSimulation(shrub(), 0.5)
+        stir(simulation, seed, bend=2.0 + 0.2 * seed, speed=0.0)
         simulation.step()
         assert np.isfinite(simulation.q).all()
-        counts.append(simulation.fallbacks.shifts)
-    assert max(counts) > 0
+        helped += simulation.fallbacks.shifts > 0 and simulation.fallbacks.resets == 0
+    assert helped > 0
     simulation.reset()
-    assert simulation.fallbacks == (0, 0)
+    assert not any(simulation.fallbacks)
