@@ -173,6 +173,8 @@ def test_wrong_input_is_named(model):
         build_multi_domain(bent_bar(), SMALL)
     with pytest.raises(InputError, match="at least one mode"):
         build_multi_domain(limb(), SMALL, modes=0)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        build_multi_domain(limb(), SMALL, pose_share=2.0)
     with pytest.raises(ModeCountError, match="all of it is on its bones"):
         domain_shapes(np.zeros((4, 3, 2)), np.zeros((4, 3, 2)), np.ones(4), 3)
 
@@ -187,6 +189,11 @@ def test_shapes_are_half_of_poses_and_half_of_vibration():
     seen = np.einsum("kim,kis,k->ms", shapes, poses, mass)
     np.testing.assert_allclose(np.einsum("kim,ms->kis", shapes, seen), poses, atol=1e-12)
     assert domain_shapes(poses, vibration[..., :0], mass, 8).shape[2] == 3
+    many = random.normal(size=(30, 3, 20))
+    part = domain_shapes(many, vibration, mass, 8, pose_share=0.75)
+    best = np.linalg.svd(np.repeat(np.sqrt(mass), 3)[:, None] * many.reshape(90, -1))[0][:, :6]
+    whole = part.reshape(90, -1) * np.repeat(np.sqrt(mass), 3)[:, None]
+    np.testing.assert_allclose(np.linalg.norm(whole.T @ best, axis=0), 1.0, atol=1e-10)  # six of eight are theirs
 
 
 @pytest.mark.parametrize("law", sorted(laws.LAWS.values()))
@@ -338,6 +345,17 @@ def test_damaged_files_are_refused(saved, name, change):
     rewritten(saved, **{name: change(load_file(saved)[name])})
     with pytest.raises(ModelFileError, match=saved.name):
         load_model(saved)
+
+
+def test_info_tells_of_the_domains_and_others_refuse(model, saved):
+    from softrig.inspection import inspect_file
+    from softrig.viewer.opening import found
+
+    told = inspect_file(saved)
+    assert dict(told.facts)["kind"] == "character in 2 domains, one a bone"
+    assert [row[0] for row in told.tables[0][2]] == [domain.name for domain in model.domains]
+    with pytest.raises(InputError, match="shows no multi-domain models"):
+        found(saved)
 
 
 def test_other_kinds_and_truncated_files_are_refused(saved, tmp_path):

@@ -15,6 +15,7 @@ from softrig.bodies.closedness import Closedness, closedness
 from softrig.io.characters import LOADERS, read_character, unread_ending
 from softrig.io.sizes import likelier_scale, size_trouble
 from softrig.models.file import load_model
+from softrig.models.multi_domain import MultiDomainModel
 from softrig.models.pose_space import WHOLE_BODY, PoseSpaceModel
 from softrig.models.pose_space_file import tensors_of
 from softrig.models.reduced import ReducedBody
@@ -72,6 +73,8 @@ def inspect_file(path: Path, *, scale: float = 1.0) -> Inspection:
         model = load_model(path)
         if isinstance(model, PoseSpaceModel):
             return inspect_soft_character(model, path.name)
+        if isinstance(model, MultiDomainModel):
+            return inspect_domains(model, path.name)
         if isinstance(model, SubstructuredModel):
             return inspect_tree(model, path.name)
         return inspect_model(model, path.name)
@@ -483,6 +486,25 @@ def inspect_model(model: ReducedBody, name: str) -> Inspection:
         rows.append((group, f"{young:.4g} Pa", f"{poisson:.3g}", f"{model.density[g]:.4g} kg/m³"))
     head = ("group", "Young's modulus", "Poisson ratio", "density")
     return Inspection(f"{name} (model)", facts, (("Materials", head, tuple(rows)),))
+
+
+def inspect_domains(model: MultiDomainModel, name: str) -> Inspection:
+    """Domains, modes and springs of a character cut at its joints."""
+    facts = (
+        ("kind", f"character in {counted(len(model.domains), 'domain')}, one a bone"),
+        ("modes", f"{model.mode_count:,} together"),
+        ("tets", f"{len(model.tets):,}, of which {sum(len(d.tets) for d in model.domains):,} stand for all"),
+        ("vertices", f"{len(model.vertices):,} simulated, {len(model.embedding_nodes):,} drawn"),
+        ("interfaces", f"{len(model.seams)}, springs of {figure(model.spring)} Pa/m"),
+        ("lowest frequency", f"{figure(model.frequency)} Hz"),
+        ("clips", ", ".join(clip.name for clip in model.clips) or "none"),
+    )
+    rows = [
+        (domain.name, str(domain.rank), f"{len(domain.vertices):,}", f"{figure(float(domain.mass.sum()))} kg")
+        for domain in model.domains
+    ]
+    head = ("domain", "modes", "vertices", "mass")
+    return Inspection(f"{name} (model)", facts, (("Domains", head, tuple(rows)),))
 
 
 def inspect_tree(model: SubstructuredModel, name: str) -> Inspection:
