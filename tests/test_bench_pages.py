@@ -121,7 +121,7 @@ def test_benchmarks_say_what_they_are_and_how_long_they_take() -> None:
     assert all(re.search(r"\((\d+ s|\d+ min)", line) for line in lines)
     usual, all_of_them = chosen_benches([]), chosen_benches([], long=True)
     long = {"fidelity", "fidelity-others", "fidelity-sweep", "pssd-table-1", "pssd-table-3", "scaling-tets"}
-    long |= {"sub11-domains", "sub11-fidelity"}
+    long |= {"multi-domain", "sub11-domains", "sub11-fidelity"}
     assert long == set(all_of_them) - set(usual)
     assert list(all_of_them) == list(BENCHES)
     assert sum(bench.expected() for bench in usual.values()) < 20.0
