@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.transform import Rotation
+from threadpoolctl import threadpool_limits
 
 from softrig.bases.modes import linear_modes
 from softrig.bodies.divided import DividedBody
@@ -80,7 +81,22 @@ def full_motion(
     update: Update | None = None,
     damping: Rayleigh = DAMPING,
 ) -> Motion:
-    """The full body, undeformed at first, with a `velocity` (n, 3) m/s and under `forces` (steps, n, 3), newton."""
+    """The full body, undeformed at first, with a `velocity` (n, 3) m/s and under `forces` (steps, n, 3), newton.
+
+    On one core, as the reduced ones are.
+    """
+    with threadpool_limits(1):
+        return _full_motion(full, steps, velocity, forces, update, damping)
+
+
+def _full_motion(
+    full: FullBody,
+    steps: int,
+    velocity: np.ndarray | None,
+    forces: np.ndarray | None,
+    update: Update | None,
+    damping: Rayleigh,
+) -> Motion:
     integrator = Integrator(full, STEP, damping=damping, tolerance=TOLERANCE)
     state = State.rest(full.size)
     if velocity is not None:
