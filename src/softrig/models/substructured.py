@@ -13,16 +13,18 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 
 from softrig.errors import InputError, require_indices
 from softrig.models.kernels.substructured_tables import Tables
 from softrig.models.kernels.substructured_terms import product_table
+from softrig.numerics.symmetric_tensors import unpack
 
 DRAG_HEAD = 21
 """Numbers of a drag table before those of the modes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DomainShape:
     """A reduced body that any number of domains are instances of. Its origin is that of their frames."""
 
@@ -58,16 +60,14 @@ class DomainShape:
     @cached_property
     def frequencies(self) -> np.ndarray:
         """(r,) hertz at scale 1, held where the shape is held, slowest first."""
-        r = self.size
-        stiffness, mass = np.zeros((r, r)), np.zeros((r, r))
-        rows, columns = np.tril_indices(r)
-        for matrix, packed in ((stiffness, self.coefficients), (mass, self.coefficients[len(rows) :])):
-            matrix[rows, columns] = matrix[columns, rows] = packed[: len(rows)]
-        factor = np.linalg.inv(np.linalg.cholesky(mass)) if r else mass
-        return np.sqrt(np.maximum(np.linalg.eigvalsh(factor @ stiffness @ factor.T), 0.0)) / (2.0 * np.pi)
+        s = self.size * (self.size + 1) // 2
+        if not s:
+            return np.zeros(0)
+        values = eigh(unpack(self.coefficients[:s]), unpack(self.coefficients[s : 2 * s]), eigvals_only=True)
+        return np.sqrt(np.maximum(values, 0.0)) / (2.0 * np.pi)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Domain:
     """An instance of a shape, and how it hangs on its parent."""
 
@@ -99,7 +99,7 @@ class DisplayTables(NamedTuple):
     shares: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SubstructuredModel:
     """A tree of domains. Build one with `softrig.substructure`, or load it from a file."""
 
@@ -168,13 +168,16 @@ class SubstructuredModel:
             colours[self.drawn[self.vertex_starts[i] : self.vertex_starts[i + 1]]] = self.shapes[domain.shape].colours
         return colours
 
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {domain.name: i for i, domain in enumerate(self.domains)}
+
     def domain(self, name: str) -> int:
         """The number of the domain called `name`."""
-        for i, domain in enumerate(self.domains):
-            if domain.name == name:
-                return i
-        known = ", ".join(domain.name for domain in self.domains[:12]) + (", …" if len(self.domains) > 12 else "")
-        raise InputError(f"no domain called {name!r}; there are {known}")
+        if name not in self._numbers:
+            known = ", ".join(list(self._numbers)[:12]) + (", …" if len(self.domains) > 12 else "")
+            raise InputError(f"no domain called {name!r}; there are {known}")
+        return self._numbers[name]
 
     def with_stiffness(self, factors: dict[str, float]) -> SubstructuredModel:
         """The same model with internal forces of some domains multiplied, by name; exact, nothing is computed anew."""
@@ -242,36 +245,65 @@ def _check(model: SubstructuredModel) -> None:
     """Refuse what does not fit together, by name."""
     if not model.domains:
         raise InputError("a substructured model needs at least one domain")
-    for i, domain in enumerate(model.domains):
-        if not 0 <= domain.shape < len(model.shapes):
-            raise InputError(f"domain {domain.name!r} is an instance of shape {domain.shape} of {len(model.shapes)}")
-        if (domain.parent < 0) != (i == 0) or domain.parent >= i:
-            raise InputError(
-                f"domain {domain.name!r} ({i}) hangs on {domain.parent}: parents come first, one root", [i]
-            )
-        above = model.shapes[model.domains[domain.parent].shape].size if i else 0
-        if domain.centre.shape != (3, above) or domain.slopes.shape != (above, 3, 3):
-            raise InputError(f"the interface of domain {domain.name!r} does not fit its parent's {above} modes", [i])
-        if not (np.isfinite(domain.scale) and domain.scale > 0.0):
-            raise InputError(f"the scale of domain {domain.name!r} must be positive, got {domain.scale}", [i])
-        if np.abs(domain.turn @ domain.turn.T - np.eye(3)).max() > 1e-9 or np.linalg.det(domain.turn) < 0.0:
-            raise InputError(f"the rotation of domain {domain.name!r} is none", [i])
     for number, shape in enumerate(model.shapes):
-        n, r = len(shape.vertices), shape.size
-        s = r * (r + 1) // 2
-        fits = (
-            shape.vertices.shape == (n, 3)
-            and shape.basis.shape == (3 * n, r)
-            and shape.coefficients.shape == (2 * s + s * r + s * s,)
-            and shape.products.shape == (r + 2, r + 2, 3, 3)
-            and shape.drag.shape == (DRAG_HEAD + 3 * r,)
-            and shape.colours.shape == (n, 3)
-        )
-        if not fits:
-            raise InputError(f"the arrays of shape {shape.name!r} do not fit its {n} vertices and {r} modes", [number])
-        require_indices(shape.triangles.ravel(), n, f"vertices of triangles of {shape.name!r}")
+        _check_shape(shape, number)
+    _check_domains(model)
     if model.drawn.shape != (int(model.vertex_starts[-1]),):
         raise InputError(f"{len(model.drawn)} drawn vertices are named for {int(model.vertex_starts[-1])} vertices")
     if model.drawn.min(initial=0) < 0 or len(np.unique(model.drawn)) != model.drawn.max(initial=-1) + 1:
         raise InputError("drawn vertices must be numbered from 0 without gaps")
+    if model.triangles.ndim != 2 or model.triangles.shape[1] != 3:
+        raise InputError(f"triangles have shape {model.triangles.shape}, not (t, 3)")
     require_indices(model.triangles.ravel(), model.drawn_count, "drawn vertices of triangles")
+
+
+def _check_shape(shape: DomainShape, number: int) -> None:
+    n, r = len(shape.vertices), shape.size
+    s = r * (r + 1) // 2
+    fits = (
+        shape.vertices.shape == (n, 3)
+        and shape.basis.shape == (3 * n, r)
+        and shape.coefficients.shape == (2 * s + s * r + s * s,)
+        and shape.products.shape == (r + 2, r + 2, 3, 3)
+        and shape.drag.shape == (DRAG_HEAD + 3 * r,)
+        and shape.colours.shape == (n, 3)
+        and shape.triangles.ndim == 2
+        and shape.triangles.shape[1] == 3
+    )
+    if not fits:
+        raise InputError(f"the arrays of shape {shape.name!r} do not fit its {n} vertices and {r} modes", [number])
+    require_indices(shape.triangles.ravel(), n, f"vertices of triangles of {shape.name!r}")
+    mass = unpack(shape.coefficients[s : 2 * s]) if r else np.ones((1, 1))
+    if not (shape.mass > 0.0 and np.isfinite(mass).all() and np.linalg.eigvalsh(mass)[0] > 0.0):
+        raise InputError(f"shape {shape.name!r} has no mass, or modes that have none", [number])
+
+
+def _check_domains(model: SubstructuredModel) -> None:
+    for i, domain in enumerate(model.domains):
+        if not 0 <= domain.shape < len(model.shapes):
+            raise InputError(f"domain {domain.name!r} is an instance of shape {domain.shape} of {len(model.shapes)}")
+        if (domain.parent < 0) != (i == 0) or domain.parent >= i:
+            raise InputError(f"domain {domain.name!r} ({i}) hangs on {domain.parent}: parents first, one root", [i])
+        above = model.shapes[model.domains[domain.parent].shape].size if i else 0
+        if domain.centre.shape != (3, above) or domain.slopes.shape != (above, 3, 3):
+            raise InputError(f"the interface of domain {domain.name!r} does not fit its parent's {above} modes", [i])
+        if domain.place.shape != (3,) or domain.turn.shape != (3, 3):
+            raise InputError(f"domain {domain.name!r} needs a place (3,) and a turn (3, 3)", [i])
+    if len(model._numbers) < len(model.domains):
+        names = [domain.name for domain in model.domains]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"two domains are called {twice!r}")
+    numbers = np.array([(domain.scale, domain.stiffness, *domain.place) for domain in model.domains])
+    turns = np.array([domain.turn for domain in model.domains])
+    sound = np.isfinite(numbers).all(axis=1) & (numbers[:, :2] > 0.0).all(axis=1)
+    turned = np.abs(turns @ np.swapaxes(turns, 1, 2) - np.eye(3)).max(axis=(1, 2)) <= 1e-9
+    wrong = np.nonzero(~(sound & turned & (np.linalg.det(turns) > 0.0)))[0]
+    if wrong.size:
+        domain = model.domains[int(wrong[0])]
+        if turned[wrong[0]] and not sound[wrong[0]]:
+            raise InputError(
+                f"stiffness or scale of domain {domain.name!r} is not positive, or its place not finite: "
+                f"{domain.stiffness}, {domain.scale}, {domain.place}",
+                wrong,
+            )  # fmt: skip
+        raise InputError(f"the rotation of domain {domain.name!r} is none", wrong)

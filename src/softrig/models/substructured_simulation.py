@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from softrig.models.kernels import substructured_step as kernel
 from softrig.models.kernels.substructured_display import drawn_positions
 from softrig.models.kernels.substructured_tables import ROOT, Loads, Motion, room_for
 from softrig.models.kernels.substructured_weights import CENTRE, EXACT, INTERFACE
-from softrig.models.reduced_simulation import Fallbacks
 from softrig.models.substructured import SubstructuredModel
 
 INERTIA = {"interface": INTERFACE, "centre": CENTRE, "exact": EXACT}
@@ -22,11 +22,22 @@ AIR = 0.72
 """kg/m³: half the density of air times the drag coefficient of a plate."""
 
 
-NO_TIME = 1e300
-"""1/s²: the step constant a₁ of a step that takes no time."""
+NO_TIME = (1e300, 0.0, 0.0, 0.0, 1.0, 0.0)
+"""a₁ … a₆ of a step that takes no time: where and how fast things are stays, and their accelerations are found."""
 
 
-@dataclass(frozen=True)
+class TreeFallbacks(NamedTuple):
+    """How often a step needed help, since the last reset."""
+
+    shifts: int
+    """Systems of domains that were not positive definite and were shifted until they were."""
+    resets: int
+    """Steps that ended in NaN, or whose end was not found, and were thrown away; the body stopped where it was."""
+    halved: int
+    """Steps, and parts of steps, whose rounds did not agree and which were taken in halves."""
+
+
+@dataclass(frozen=True, eq=False)
 class SubstructuredState:
     """Where the domains are: modal coordinates, their two rates, the root's motion, and the time in seconds."""
 
@@ -35,6 +46,7 @@ class SubstructuredState:
     a: np.ndarray
     root: np.ndarray
     time: float
+    fallbacks: TreeFallbacks
 
 
 class SubstructuredSimulation:
@@ -44,7 +56,7 @@ class SubstructuredSimulation:
     "centre": its mass alone, at the interface or at its centre of mass, as the paper has them (L1, L2); these are no
     mechanical system, move too fast, and are only stable in the paper's semi-implicit step of one iteration.
     `iterations` rounds a step at most (3, of L1 and L2 one), fewer once coordinates change by less than `tolerance` of
-    the step. `gravity` m/s².
+    the step; where they do not agree, the step is taken in halves. `gravity` m/s².
 
     Set forces with `pull`; they stay until `clear_forces`. Assign `wind` for moving air. A step never gives NaN: what
     went wrong is counted in `fallbacks`.
@@ -66,6 +78,8 @@ class SubstructuredSimulation:
             raise InputError(f"no inertia called {inertia!r}; there are {', '.join(INERTIA)}")
         if iterations is None:
             iterations = 3 if inertia == "exact" else 1
+        if not (np.isfinite(tolerance) and tolerance >= 0.0):
+            raise InputError(f"the tolerance must not be negative, got {tolerance}")
         if iterations < 1:
             raise InputError(f"at least one iteration a step, got {iterations}")
         self._model = model
@@ -78,15 +92,14 @@ class SubstructuredSimulation:
         self._room = room_for(self._tables)
         self._motion = Motion(np.zeros(r), np.zeros(r), np.zeros(r), np.zeros(ROOT), np.zeros(r), np.zeros(r))
         self._drawing = np.empty(3 * max(len(shape.vertices) for shape in model.shapes))
-        self._counters = np.zeros(2, np.int64)
+        self._counters = np.zeros(3, np.int64)
         self._steps = 0
         self._gravity = require_vectors(np.asarray(gravity, dtype=np.float64), 1, "gravity")[0].copy()
         self._wind = np.zeros((len(model.domains), 3))
         self._air = AIR
         self._drag = np.zeros(1)
-        self._modal = np.zeros(r)
         self._pulls: list[tuple[int, np.ndarray, np.ndarray]] = []
-        self._loads = self._gathered()
+        self._gathered: Loads | None = None
         self._none = np.empty((0, r))
         self.reset()
 
@@ -108,9 +121,9 @@ class SubstructuredSimulation:
         return self._steps * self._step_size
 
     @property
-    def fallbacks(self) -> Fallbacks:
-        """How often a step needed help: systems of domains that were shifted, steps that were thrown away."""
-        return Fallbacks(*(int(count) for count in self._counters))
+    def fallbacks(self) -> TreeFallbacks:
+        """How often a step needed help."""
+        return TreeFallbacks(*(int(count) for count in self._counters))
 
     @property
     def damping(self) -> Rayleigh:
@@ -161,8 +174,9 @@ class SubstructuredSimulation:
         if not self._model.floating:
             raise InputError("the root of this body is held")
         R = self._motion.root[:9].reshape(3, 3)
-        self._motion.root[15:18] = R.T @ np.asarray(velocity, dtype=np.float64)
-        self._motion.root[12:15] = R.T @ np.asarray(spin, dtype=np.float64)
+        moving, turning = require_vectors(velocity, 1, "velocity")[0], require_vectors(spin, 1, "spin")[0]
+        self._motion.root[15:18] = R.T @ moving
+        self._motion.root[12:15] = R.T @ turning
 
     def reset(self) -> None:
         """Back to where it began: undeformed, still, time zero. Forces and wind stay."""
@@ -175,12 +189,15 @@ class SubstructuredSimulation:
 
     def state(self) -> SubstructuredState:
         """A copy of the current state."""
-        return SubstructuredState(self.q.copy(), self.v.copy(), self.a.copy(), self._motion.root.copy(), self.time)
+        return SubstructuredState(
+            self.q.copy(), self.v.copy(), self.a.copy(), self._motion.root.copy(), self.time, self.fallbacks
+        )
 
     def restore(self, state: SubstructuredState) -> None:
         """Continue from `state`."""
         self.q[:], self.v[:], self.a[:], self._motion.root[:] = state.q, state.v, state.a, state.root
         self._steps = round(state.time / self._step_size)
+        self._counters[:] = state.fallbacks
 
     # What acts on it
 
@@ -191,7 +208,7 @@ class SubstructuredSimulation:
 
     @gravity.setter
     def gravity(self, value: Sequence[float]) -> None:
-        self._gravity[:] = value
+        self._gravity[:] = require_vectors(value, 1, "gravity")[0]
 
     def edit_stiffness(self, domain: str | int, factor: float) -> None:
         """Multiply the internal forces of a domain by `factor` from now on; exact (SUB11 §5)."""
@@ -229,7 +246,7 @@ class SubstructuredSimulation:
         count = len(self._model.shapes[self._model.domains[number].shape].vertices)
         chosen = require_indices(np.asarray(vertices), count, "vertices")
         self._pulls.append((number, chosen, require_vectors(np.asarray(forces), len(chosen), "forces")))
-        self._loads = self._gathered()
+        self._gathered = None
 
     def _number(self, domain: str | int) -> int:
         if isinstance(domain, str):
@@ -239,10 +256,16 @@ class SubstructuredSimulation:
     def clear_forces(self) -> None:
         """Remove all pulls."""
         self._pulls.clear()
-        self._loads = self._gathered()
+        self._gathered = None
 
-    def _gathered(self) -> Loads:
+    @property
+    def _loads(self) -> Loads:
         """The loads as the step reads them: one row a pulled vertex, in the order of the domains."""
+        if self._gathered is None:
+            self._gathered = self._gather()
+        return self._gathered
+
+    def _gather(self) -> Loads:
         most = int(self._model.sizes.max(initial=0))
         rows = sorted((number, int(vertex), i, j) for i, (number, vertices, _) in enumerate(self._pulls)
                       for j, vertex in enumerate(vertices))  # fmt: skip
@@ -253,7 +276,7 @@ class SubstructuredSimulation:
             pulls[place] = self._pulls[i][2][j]
             arms[place] = shape.vertices[vertex]
             levers[place, :, : shape.size] = shape.basis[3 * vertex : 3 * vertex + 3]
-        return Loads(self._modal, pulled, pulls, arms, levers, self._gravity, self._wind, self._drag)
+        return Loads(pulled, pulls, arms, levers, self._gravity, self._wind, self._drag)
 
     # Its motion
 
@@ -264,8 +287,8 @@ class SubstructuredSimulation:
         acceleration (zero at first), an error of first order in the step.
         """
         constants = self._constants.copy()
-        constants[0], constants[1:6] = NO_TIME, 0.0
-        kernel.balance(self._tables, self._motion, self._loads, self._room, constants, self._kind, self._model.floating)
+        constants[:6] = NO_TIME
+        self._advance(constants, 1, 1, self._none)
 
     def step(self) -> None:
         """One step."""
@@ -276,12 +299,15 @@ class SubstructuredSimulation:
         if steps < 0:
             raise InputError(f"cannot run {steps} steps")
         trajectory = np.empty((steps, self._model.size)) if record else self._none
-        kernel.run(
-            self._tables, self._motion, self._loads, self._room, self._constants, self._counters, self._kind,
-            self._model.floating, self._rounds, steps, trajectory,
-        )  # fmt: skip
+        self._advance(self._constants, self._rounds, steps, trajectory)
         self._steps += steps
         return trajectory
+
+    def _advance(self, constants: np.ndarray, rounds: int, steps: int, trajectory: np.ndarray) -> None:
+        kernel.run(
+            self._tables, self._motion, self._loads, self._room, constants, self._counters, self._kind,
+            self._model.floating, rounds, steps, trajectory,
+        )  # fmt: skip
 
     # Where it is
 
@@ -305,6 +331,8 @@ class SubstructuredSimulation:
         """(m, 3) drawn vertices in the world, metres, into `out` if given; at seams the mean of the copies."""
         model, tables = self._model, self._model.display
         result = np.empty((model.drawn_count, 3)) if out is None else out
+        if result.shape != (model.drawn_count, 3) or result.dtype != np.float64 or not result.flags.c_contiguous:
+            raise InputError(f"`out` must be contiguous float64 of shape ({model.drawn_count}, 3)")
         kernel.place(self._tables, self._motion, self._room)
         drawn_positions(
             tables.domains, self._tables.scales, tables.starts, tables.rest, tables.modes, self.q, self._room.frames,

@@ -8,6 +8,8 @@ from numba import njit
 from softrig.numerics.rotations import svd3
 
 _ROUNDS = 12
+_FLAT = 3e-4
+"""Of det A against |A|³: flatter matrices are left to their singular values, the iteration takes long for them."""
 _CLOSE = 1e-30
 """Newton's iteration ends once the last change was this small, squared: it converges quadratically."""
 
@@ -24,8 +26,8 @@ def polar_rotation(A: np.ndarray, R: np.ndarray, work: np.ndarray) -> None:
     for i in range(3):
         for j in range(3):
             square += A[i, j] * A[i, j]
-    if not abs(determinant) > 1e-6 * square * np.sqrt(square):
-        _rotation_of_flat(A, R, work)
+    if not abs(determinant) > _FLAT * square * np.sqrt(square):
+        nearest_rotation(A, R, work)
         return
     scale = 1.0 / np.cbrt(determinant)
     for i in range(3):
@@ -55,7 +57,20 @@ def _cofactors(A: np.ndarray, work: np.ndarray) -> float:
 
 
 @njit(cache=True)
-def _rotation_of_flat(A: np.ndarray, R: np.ndarray, work: np.ndarray) -> None:
+def fitted_rotation(A: np.ndarray, R: np.ndarray, work: np.ndarray) -> None:
+    """Write the rotation nearest to A (3, 3), continuous where A is flattened and turned inside out (Kabsch 1976).
+
+    The same as `polar_rotation` but for an A that mirrors. `work` holds 30 numbers.
+    """
+    if _cofactors(A, work) > 0.0:
+        polar_rotation(A, R, work)
+    else:
+        nearest_rotation(A, R, work)
+
+
+@njit(cache=True)
+def nearest_rotation(A: np.ndarray, R: np.ndarray, work: np.ndarray) -> None:
+    """As `fitted_rotation`, by singular values; the last has the sign of det A."""
     U, V = work[0:9].reshape((3, 3)), work[12:21].reshape((3, 3))
     svd3(A, U, work[9:12], V, work[21:30].reshape((3, 3)))
     for i in range(3):

@@ -68,8 +68,6 @@ class Motion(NamedTuple):
 class Loads(NamedTuple):
     """What acts from outside, until changed."""
 
-    modal: np.ndarray
-    """(r̂,) on the modes; turns with the domains."""
     pulled: np.ndarray
     """(k,) int64 domain of each pull, rising."""
     pulls: np.ndarray
@@ -112,10 +110,16 @@ class Room(NamedTuple):
     new_q: np.ndarray
     new_v: np.ndarray
     new_a: np.ndarray
+    changes: np.ndarray
+    """(2, r̂) what the last round, and all rounds, have changed."""
     accelerations: np.ndarray
     """(d, 6)."""
     root: np.ndarray
-    """(24,) the root's, of the round before."""
+    """(24,) the root's, of the present round."""
+    before: np.ndarray
+    """(24,) of the round before."""
+    constants: np.ndarray
+    """(9,) of a part of a step."""
     scratch: np.ndarray
 
 
@@ -139,7 +143,10 @@ def room_for(tables: Tables) -> Room:
         new_q=np.zeros(total),
         new_v=np.zeros(total),
         new_a=np.zeros(total),
+        changes=np.zeros((2, total)),
         accelerations=np.zeros((domains, 6)),
         root=np.zeros(ROOT),
+        before=np.zeros(ROOT),
+        constants=np.zeros(9),
         scratch=np.zeros(POLAR_WORK + 40 * (most + 1) + 4 * most * (most + 1)),
     )

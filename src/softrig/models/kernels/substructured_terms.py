@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from softrig.models.kernels.dense import FAST
-from softrig.models.kernels.polar import angular_map, angular_rates, polar_rotation
+from softrig.models.kernels.polar import angular_map, angular_rates, fitted_rotation
 
 HEAD = 13
 """Numbers of a product table before those of the modes: mass, ∫ρX, ∫ρ X⊗X."""
@@ -206,7 +206,7 @@ def interface(
     for i in range(3):
         at[i] *= scale
     m0, m1, m2 = scale * m0, scale * m1, scale * m2
-    polar_rotation(A, R, rest)
+    fitted_rotation(A, R, rest)
     angular_rates(R, A, A1, A2, omega_body, turn_body, rest)
     for i in range(3):
         for j in range(3):

@@ -177,7 +177,7 @@ def _hang(
             above_inertia[k, m] += felt[k]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _lump(kind: int, subtree: np.ndarray, omega: np.ndarray, inertia: np.ndarray, bias: np.ndarray) -> None:
     """Replace (Î, p̂) by those of a point that has the mass of the whole subtree (SUB11 L1 and L2)."""
     mass = subtree[0]
@@ -236,7 +236,6 @@ def _own_system(
     s5: float,
     stiff: float,
     constants: np.ndarray,
-    modal: np.ndarray,
     system: np.ndarray,
     right: np.ndarray,
     work: np.ndarray,
@@ -244,7 +243,7 @@ def _own_system(
     """Add to M and g what a domain's elasticity and damping ask for, linear about `q`.
 
     With q = q* + q̈/a₁ and q̇ = v* + (a₄/a₁) q̈:
-        M ← s⁵(1 + α a₄/a₁) M + s³k (1 + β a₄)/a₁ K,    g ← f − s³k (R(q) + K(q* − q) + β K v*) − s⁵ α M v*.
+        M ← s⁵(1 + α a₄/a₁) M + s³k (1 + β a₄)/a₁ K,    g ← − s³k (R(q) + K(q* − q) + β K v*) − s⁵ α M v*.
     """
     r = q.shape[0]
     s = r * (r + 1) // 2
@@ -261,7 +260,7 @@ def _own_system(
         moved[i] = start_q[i] - q[i] + beta * start_v[i]
     packed_matvec(stiffness, moved, product)
     for i in range(r):
-        right[i] += modal[i] - elastic * (force[i] + product[i])
+        right[i] -= elastic * (force[i] + product[i])
     if alpha != 0.0:
         packed_matvec(mass, start_v, product)
         for i in range(r):
@@ -271,34 +270,48 @@ def _own_system(
 @njit(cache=True)
 def _slow(
     alpha: float,
+    share: float,
     inertia: np.ndarray,
     coupling: np.ndarray,
     v: np.ndarray,
     frame: np.ndarray,
+    acceleration: np.ndarray,
     bias: np.ndarray,
     right: np.ndarray,
 ) -> None:
-    """Damp a domain's momentum in the world, α(I V + B q̇) and αBᵀV; αM q̇ is in `_own_system`."""
+    """Damp a domain's momentum in the world, α(I V + B q̇) and αBᵀV; αM q̇ is in `_own_system`.
+
+    Implicit, or steps longer than 1/α would fly apart: with the step's q̇ = v + `share` q̈, the frame's V changes with
+    its acceleration A by `share`, too. `v` (r,) without that of q̈; `acceleration` (6,) what `frame` was found with.
+    """
     r = v.shape[0]
     for k in range(6):
         momentum = 0.0
         for m in range(3):
-            momentum += inertia[k, m] * frame[15 + m] + inertia[k, 3 + m] * frame[12 + m]
+            momentum += inertia[k, m] * (frame[15 + m] - share * acceleration[m])
+            momentum += inertia[k, 3 + m] * (frame[12 + m] - share * acceleration[3 + m])
         for mode in range(r):
             momentum += coupling[mode, k] * v[mode]
         bias[k] += alpha * momentum
     for mode in range(r):
         carried = 0.0
         for m in range(3):
-            carried += coupling[mode, m] * frame[15 + m] + coupling[mode, 3 + m] * frame[12 + m]
+            carried += coupling[mode, m] * (frame[15 + m] - share * acceleration[m])
+            carried += coupling[mode, 3 + m] * (frame[12 + m] - share * acceleration[3 + m])
         right[mode] -= alpha * carried
+        for k in range(6):
+            coupling[mode, k] *= 1.0 + alpha * share
+    for k in range(6):
+        for m in range(6):
+            inertia[k, m] *= 1.0 + alpha * share
 
 
 @njit(cache=True, forceinline=True)
-def weigh(tables: Tables, loads: Loads, room: Room, alpha: float) -> None:
+def weigh(tables: Tables, loads: Loads, room: Room, start_v: np.ndarray, alpha: float, share: float) -> None:
     """Write what every domain by itself weighs, what velocities do to it and what pulls at it.
 
-    `alpha`: mass damping of frames, 1/s.
+    `alpha`: mass damping of frames, 1/s; q̇ = `start_v` (r̂,) + `share` q̈ in this step. `room.accelerations` are those of
+    the last round.
     """
     room.inertia[:] = 0.0
     room.bias[:] = 0.0
@@ -324,7 +337,8 @@ def weigh(tables: Tables, loads: Loads, room: Room, alpha: float) -> None:
                 moment += products[HEAD + 3 * mode + axis] * q[mode]
             subtree[1 + axis] = s3 * scale * moment
         if alpha > 0.0:
-            _slow(alpha, inertia, coupling, v, frame, bias, right)
+            own = room.accelerations[i]
+            _slow(alpha, share, inertia, coupling, start_v[start:end], frame, own, bias, right)
         while pull < loads.pulled.shape[0] and loads.pulled[pull] == i:
             _push(frame, scale, q, loads.arms[pull], loads.levers[pull], loads.pulls[pull], bias, right, subtree)
             pull += 1
@@ -352,7 +366,7 @@ def ascend(
             coefficients = tables.coefficients[tables.coefficient_starts[i, 0] : tables.coefficient_starts[i, 1]]
             _own_system(
                 coefficients, room.new_q[start:end], start_q[start:end], start_v[start:end], s3, s5,
-                tables.stiffness[i], constants, loads.modal[start:end], system, right, work,
+                tables.stiffness[i], constants, system, right, work,
             )  # fmt: skip
             size = r * (r + 1) // 2
             if _factor(system, coefficients[size : 2 * size], 0.1 * s5, r, work):
