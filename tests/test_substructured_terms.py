@@ -299,7 +299,7 @@ def test_modes_are_shared_by_the_logarithm_of_elements():
 def test_subtrees_weigh_what_hangs_on_them_whatever_the_order():
     parents, masses = [2, -1, 1, 2, 0], np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     centres = np.random.default_rng(0).standard_normal((5, 3))
-    total, middles = subtree_burdens(parents, masses, centres)
+    total, middles = subtree_burdens(parents, [1, 2, 0, 3, 4], masses, centres)
     for i, some in enumerate(([0, 4], [0, 1, 2, 3, 4], [0, 2, 3, 4], [3], [4])):
         assert total[i] == pytest.approx(masses[some].sum())
         np.testing.assert_allclose(middles[i], np.average(centres[some], axis=0, weights=masses[some]), atol=1e-14)

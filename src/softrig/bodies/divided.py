@@ -356,11 +356,12 @@ def divide(
     if names is not None and (len(names) != count or len(set(names)) != count):
         raise InputError(f"{count} domains need {count} different names, got {len(names)}")
     held = fixed_mask(len(mesh.vertices), fixed)
-    owners = np.unique(domains[held[mesh.elements].any(axis=1)])
-    if len(owners) > 1:
-        raise InputError("vertices are held in several domains, but only one can be the root", owners)
-    heaviest = int(np.bincount(domains, mesh.volumes, count).argmax())
-    root = int(owners[0]) if len(owners) else heaviest
+    owners = _all_of(held, mesh, domains) if held.any() else np.arange(count)
+    if not len(owners):
+        touched = np.unique(domains[held[mesh.elements].any(axis=1)])
+        raise InputError("vertices are held in several domains, but only one can be the root", touched)
+    volumes = np.bincount(domains, mesh.volumes, count)
+    root = int(owners[volumes[owners].argmax()])
     order = [root, *(i for i in range(count) if i != root)]
     numbers = np.empty(count, np.int32)
     numbers[order] = np.arange(count)
@@ -376,3 +377,10 @@ def divide(
         density=density,
         colours=np.full((len(mesh.vertices), 3), 0.7) if colours is None else np.asarray(colours, np.float64),
     )
+
+
+def _all_of(held: np.ndarray, mesh: VolumeMesh, domains: np.ndarray) -> np.ndarray:
+    """Domains to which all `held` vertices belong; those at a seam belong to both its sides."""
+    near = np.unique(domains[held[mesh.elements].any(axis=1)])
+    whole = [np.unique(mesh.elements[domains == number]) for number in near]
+    return near[[bool(np.isin(np.nonzero(held)[0], vertices).all()) for vertices in whole]]

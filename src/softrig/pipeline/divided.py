@@ -8,10 +8,11 @@ import numpy as np
 
 from softrig.bases.carrying import wrench_fields
 from softrig.bodies.divided import DividedBody
-from softrig.errors import InputError
+from softrig.errors import InputError, notice
 from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
 from softrig.meshing.domains import Interface, interfaces
+from softrig.meshing.embedding import boundary_owners
 from softrig.models.substructured import Domain, SubstructuredModel
 from softrig.pipeline.domain_flesh import (
     Flesh,
@@ -30,10 +31,10 @@ class _Cut:
         self.body = body
         _require_domains(body)
         seams = interfaces(body.mesh, body.domains)
-        self.parents = _tree(body, seams)
-        self.order = [0]
-        for number in self.order:
-            self.order.extend(child for child, parent in enumerate(self.parents) if parent == number)
+        self.parents, self.order = _tree(body, seams)
+        _tell_of_edges(body, self.parents)
+        self.places = {number: place for place, number in enumerate(self.order)}
+        """Of each domain in the model."""
         self.seams = {(seam.second if self.parents[seam.second] == seam.first else seam.first): seam for seam in seams}
         """By the child's number."""
         vertices = body.mesh.vertices
@@ -45,36 +46,47 @@ class _Cut:
         own = np.bincount(body.domains, masses, count)
         middles = vertices[body.mesh.elements].mean(axis=1)
         centres = np.stack([np.bincount(body.domains, masses * axis, count) for axis in middles.T], axis=1)
-        self.weights, self.centres = subtree_burdens(self.parents, own, centres / own[:, None])
+        self.weights, self.centres = subtree_burdens(self.parents, self.order, own, centres / own[:, None])
         self.members: dict[int, np.ndarray] = {}
+        self.skin, tets = boundary_owners(body.mesh.elements)
+        """(t, 3) triangles of the surface."""
+        self.numbers = np.full(len(vertices), -1)
+        """Of vertices in the domain at hand; others hold what they were last."""
+        self.owners = body.domains[tets]
+        """(t,) the domain that each belongs to."""
+        by_domain = np.argsort(body.domains, kind="stable")
+        ends = np.cumsum(np.bincount(body.domains, minlength=count))
+        self.elements = np.split(by_domain, ends[:-1])
+        """Of each domain."""
+        self.children: dict[int, list[int]] = {i: [] for i in range(count)}
+        for child in self.order[1:]:
+            self.children[self.parents[child]].append(child)
 
     def flesh(self, i: int, modes: int, carrying: bool) -> Flesh:
         """Domain i, reduced."""
         body, mesh = self.body, self.body.mesh
-        own = np.nonzero(body.domains == i)[0]
-        used, local = np.unique(mesh.elements[own], return_inverse=True)
+        used, local = np.unique(mesh.elements[self.elements[i]], return_inverse=True)
         self.members[i] = used
-        number_of = np.full(len(mesh.vertices), -1)
+        number_of = self.numbers
         number_of[used] = np.arange(len(used))
         held = body.fixed[used] if i == 0 else np.isin(used, self.seams[i].vertices)
-        skin = number_of[mesh.boundary_triangles]
-        skin = skin[(skin >= 0).all(axis=1)]
+        skin = number_of[self.skin[self.owners == i]]
         part = VolumeMesh.build(mesh.vertices[used] - self.origins[i], local.reshape(-1, 4).astype(np.int32))
         burdens = []
-        for child, seam in self.seams.items():
-            if carrying and self.parents[child] == i:
-                forces = np.zeros((len(used), 3, 6))
-                lever = float(np.linalg.norm(self.centres[child] - self.origins[child]))
-                forces[number_of[seam.vertices]] = self.weights[child] * wrench_fields(
-                    mesh.vertices[seam.vertices], seam.areas, lever
-                )
-                burdens.append(forces)
+        for child in self.children[i] if carrying else ():
+            seam = self.seams[child]
+            forces = np.zeros((len(used), 3, 6))
+            lever = float(np.linalg.norm(self.centres[child] - self.origins[child]))
+            forces[number_of[seam.vertices]] = self.weights[child] * wrench_fields(
+                mesh.vertices[seam.vertices], seam.areas, lever
+            )
+            burdens.append(forces)
         material = Material(body.young[i], body.poisson, body.density)
         return reduced_shape(body.domain_names[i], part, material, held, modes, skin, body.colours[used], burdens)
 
     def domain(self, i: int, flesh: Mapping[int, Flesh]) -> Domain:
         """How domain i hangs on its parent."""
-        name, shape = self.body.domain_names[i], self.order.index(i)
+        name, shape = self.body.domain_names[i], self.places[i]
         if i == 0:
             return Domain(name, shape, -1, np.zeros(3), np.eye(3))
         parent, seam = self.parents[i], self.seams[i]
@@ -84,7 +96,7 @@ class _Cut:
         place, centre, slopes = interface_link(
             above.mesh.vertices[local], seam.areas, above.modes[local], mean_gradients(above.mesh, above.modes, near)
         )
-        return Domain(name, shape, self.order.index(parent), place, np.eye(3), centre=centre, slopes=slopes)
+        return Domain(name, shape, self.places[parent], place, np.eye(3), centre=centre, slopes=slopes)
 
 
 def divided_model(
@@ -119,22 +131,26 @@ def _require_domains(body: DividedBody) -> None:
         raise InputError(f"domains must be {elements} numbers from 0 to {count - 1}, one an element")
 
 
-def _tree(body: DividedBody, seams: list[Interface]) -> list[int]:
-    """The parent of each domain, -1 of the root; domains that form no tree are named."""
+def _tree(body: DividedBody, seams: list[Interface]) -> tuple[list[int], list[int]]:
+    """The parent of each domain, -1 of the root, and all in order, parents first; what forms no tree is named."""
     count, names = len(body.domain_names), body.domain_names
     empty = np.setdiff1d(np.arange(count), body.domains)
     if empty.size:
         raise InputError("domains without elements", empty)
-    held = np.unique(body.domains[body.fixed[body.mesh.elements].any(axis=1)])
-    if held.size and held[-1] > 0:
-        raise InputError(f"only the root, {names[0]!r}, may be held; {names[held[-1]]!r} is, too", [held[-1]])
+    root = np.zeros(len(body.mesh.vertices), np.bool_)
+    root[body.mesh.elements[body.domains == 0]] = True
+    astray = np.nonzero(body.fixed & ~root)[0]
+    if astray.size:
+        holder = names[body.domains[(body.mesh.elements == astray[0]).any(axis=1)][0]]
+        raise InputError(f"only the root, {names[0]!r}, may be held; vertices of {holder!r} are, too", astray)
+    neighbours: dict[int, list[int]] = {i: [] for i in range(count)}
+    for seam in seams:
+        neighbours[seam.first].append(seam.second)
+        neighbours[seam.second].append(seam.first)
     parents = {0: -1}
     queue = [0]
     for number in queue:
-        for seam in seams:
-            if number not in (seam.first, seam.second):
-                continue
-            other = seam.second if seam.first == number else seam.first
+        for other in sorted(neighbours[number]):
             if other == parents[number]:
                 continue
             if other in parents:
@@ -148,4 +164,19 @@ def _tree(body: DividedBody, seams: list[Interface]) -> list[int]:
     lost = sorted(set(range(count)) - set(parents))
     if lost:
         raise InputError(f"domain {names[lost[0]]!r} shares no face with a way to the root {names[0]!r}", lost)
-    return [parents[i] for i in range(count)]
+    return [parents[i] for i in range(count)], queue
+
+
+def _tell_of_edges(body: DividedBody, parents: list[int]) -> None:
+    """Tell of domains that touch at vertices which no parent of theirs shares: nothing holds them together there."""
+    pairs = np.unique(
+        np.stack([body.mesh.elements.ravel(), np.repeat(body.domains, body.mesh.elements.shape[1])], axis=1), axis=0
+    )
+    starts = np.nonzero(np.diff(pairs[:, 0], prepend=-1))[0]
+    for group in np.split(pairs[:, 1], starts[1:]):
+        # Where all that meet at a vertex hang together there, all but one have their parent among them.
+        loose = [number for number in group.tolist() if parents[number] not in group]
+        if len(loose) > 1:
+            one, other = (body.domain_names[number] for number in loose[:2])
+            notice(f"domains {one!r} and {other!r} touch at an edge or a corner only: there they will come apart")
+            return

@@ -68,7 +68,9 @@ def reduced_shape(
 
     `burdens`: fields (n, 3, 6) of forces that children exert.
     """
-    body = FullBody(mesh, material, fixed=held if held.any() else None)
+    if held.all():
+        count = 0  # nothing of it can bend
+    body = FullBody(mesh, material, fixed=held if count and held.any() else None)
     n = len(mesh.vertices)
     if count == 0:
         basis, coefficients = np.zeros((3 * n, 0)), np.zeros(0)
@@ -132,6 +134,8 @@ def interface_link(
     spread = np.einsum("k,ki,kj->ij", weights, arms, arms)
     moments = np.einsum("k,kir,kj->rij", weights, moves - centre, arms)
     values, axes = np.linalg.eigh(spread)
+    if not values[-1] > 0.0:  # a single point, or points that are one: the tets around say all
+        return centroid, centre, np.ascontiguousarray(slopes.transpose(2, 0, 1))
     for axis, value in zip(axes.T, values, strict=True):
         lacking = FLAT * values[-1] - value
         if lacking > 0.0:
@@ -148,22 +152,17 @@ def mean_gradients(mesh: VolumeMesh, fields: np.ndarray, tets: np.ndarray) -> np
     return np.einsum("t,tair,taj->ijr", volumes, fields[mesh.elements[tets]], points.gradients[tets, 0], optimize=True)
 
 
-def subtree_burdens(parents: Sequence[int], masses: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def subtree_burdens(
+    parents: Sequence[int], order: Sequence[int], masses: np.ndarray, centres: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """(d,) mass, kilogram, and (d, 3) centre of mass, metres, of each domain with all that hangs on it.
 
-    `parents` of each, -1 of the root, in any order; `masses` (d,) and `centres` (d, 3) of the domains themselves.
+    `parents` of each, -1 of the root; `order`: their numbers, parents first; `masses` (d,) and `centres` (d, 3) of the
+    domains themselves.
     """
     total, moments = masses.copy(), masses[:, None] * centres
-    depths = [_depth(parents, i) for i in range(len(parents))]
-    for i in np.argsort(depths)[::-1]:
+    for i in reversed(order):
         if parents[i] >= 0:
             total[parents[i]] += total[i]
             moments[parents[i]] += moments[i]
     return total, moments / total[:, None]
-
-
-def _depth(parents: Sequence[int], number: int) -> int:
-    depth = 0
-    while parents[number] >= 0:
-        number, depth = parents[number], depth + 1
-    return depth

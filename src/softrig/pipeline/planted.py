@@ -8,9 +8,10 @@ import numpy as np
 
 from softrig.bases.carrying import wrench_fields
 from softrig.bodies.divided import Limb, PlantedTree
+from softrig.errors import InputError
 from softrig.fem.material import Material
 from softrig.fem.meshes import VolumeMesh
-from softrig.meshing.embedding import TetEmbedding, embed_points
+from softrig.meshing.embedding import TetEmbedding, embed_points, require_tets
 from softrig.models.substructured import Domain, SubstructuredModel
 from softrig.pipeline.domain_flesh import (
     Flesh,
@@ -70,7 +71,8 @@ class _Planting:
             origin + rotation @ (limb.scale * heavy[limb.shape][1])
             for limb, origin, rotation in zip(tree.limbs, origins, rotations, strict=True)
         ]
-        weights, middles = subtree_burdens([limb.parent for limb in tree.limbs], masses, np.array(centres))
+        parents = [limb.parent for limb in tree.limbs]
+        weights, middles = subtree_burdens(parents, range(len(parents)), masses, np.array(centres))
         return weights, np.linalg.norm(middles - origins, axis=1)
 
     def points(self, i: int) -> np.ndarray:
@@ -130,6 +132,7 @@ def planted_model(
     progress: Callable[[int, int], None] | None,
 ) -> SubstructuredModel:
     """See `softrig.substructure`."""
+    _require_sound(tree)
     planting = _Planting(tree)
     keys = list(tree.shapes)
     counts = mode_counts(modes, {key: len(limb.mesh.elements) for key, limb in tree.shapes.items()})
@@ -159,6 +162,25 @@ def planted_model(
         triangles=np.concatenate(triangles).astype(np.int32),
         name=tree.name,
     )
+
+
+def _require_sound(tree: PlantedTree) -> None:
+    """Refuse a tree that cannot stand, naming the limb or the shape."""
+    if not tree.limbs:
+        raise InputError("a planted tree needs at least one limb")
+    for key, shape in tree.shapes.items():
+        require_tets(shape.mesh, f"shape {key!r}")
+        if shape.held.shape != (len(shape.mesh.vertices),) or not shape.held.any():
+            raise InputError(f"shape {key!r} needs a mask of {len(shape.mesh.vertices)} vertices with some held")
+    for i, limb in enumerate(tree.limbs):
+        if limb.shape not in tree.shapes:
+            raise InputError(f"limb {i} has a shape {limb.shape!r}; there are {', '.join(tree.shapes)}", [i])
+        if (limb.parent < 0) != (i == 0) or limb.parent >= i:
+            raise InputError(f"limb {i} ({limb.shape}) grows from {limb.parent}: parents first, one root", [i])
+        if not (np.isfinite(limb.scale) and limb.scale > 0.0 and np.isfinite(limb.at).all()):
+            raise InputError(f"limb {i} ({limb.shape}) needs a positive scale and a finite place", [i])
+        if np.shape(limb.rotation) != (3, 3) or np.abs(limb.rotation @ limb.rotation.T - np.eye(3)).max() > 1e-9:
+            raise InputError(f"the rotation of limb {i} ({limb.shape}) is none", [i])
 
 
 def _centre(mesh: VolumeMesh) -> np.ndarray:
