@@ -7,10 +7,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from softrig.bases.modes import linear_modes
 from softrig.bodies import divide
 from softrig.dynamics import Rayleigh
 from softrig.errors import InputError
+from softrig.fem.material import Material
 from softrig.meshing.boxes import box_tets
+from softrig.models.full import FullBody
 from softrig.models.substructured import SubstructuredModel
 from softrig.models.substructured_simulation import SubstructuredSimulation
 from softrig.pipeline.substructuring import substructure
@@ -76,7 +79,7 @@ def test_it_moves_as_the_simulation_by_itself(made):
 def test_a_pull_reaches_its_goal_and_lets_go(made):
     vertex = end_vertex(made)
     start = made.subject.geometry().rest[vertex].astype(np.float64)
-    goal = start + [0.0, 0.06, 0.0]
+    goal = start + np.array([0.0, 0.06, 0.0])
     made.pull("hand", 1, vertex, goal)
     held = run(made, 150)[-1][vertex]
     assert np.linalg.norm(held - goal) < 0.75 * np.linalg.norm(start - goal)
@@ -139,6 +142,34 @@ def test_damping_comes_back_as_it_was_set(made):
     assert made.subject.settings().damping_ratio == pytest.approx(0.3)
 
 
+def test_the_damping_ratio_is_that_of_the_whole_body(made):
+    full = FullBody(BEAM, Material(2e7, 0.3, 1000.0), fixed=BEAM.vertices[:, 0] == 0.0)
+    assert made.subject._slowest == pytest.approx(np.sqrt(linear_modes(full, 1).eigenvalues[0]), rel=0.1)
+
+
+def test_what_the_simulation_had_stays_until_it_is_tuned():
+    simulation = simulated(tree())
+    simulation.gravity = (0.0, 0.0, -3.7)
+    simulation.wind = (0.0, 2.0, 0.0)
+    stage = staged(simulation)
+    assert stage.subject.settings().gravity == "full"
+    stage.subject.tune(stage.tuning.scope.changed(stage.tuning.now, "stiffness", 2.0))
+    run(stage, 2)
+    assert simulation.gravity.tolist() == [0.0, 0.0, -3.7]
+    assert simulation.wind[0].tolist() == [0.0, 2.0, 0.0]
+    assert simulation.damping == Rayleigh(8.0, 1e-3)
+    stage.close()
+
+
+def test_a_step_that_is_longer_than_a_frame_can_be_pulled():
+    stage = staged(SubstructuredSimulation(tree(), 1.0 / 30.0, damping=Rayleigh(8.0, 1e-3)))
+    vertex = end_vertex(stage)
+    start = stage.subject.geometry().rest[vertex].astype(np.float64)
+    stage.pull("hand", 1, vertex, start + np.array([0.0, 0.05, 0.0]))
+    assert run(stage, 90)[-1][vertex][1] > start[1] + 0.01
+    stage.close()
+
+
 def test_modes_stay(made):
     with pytest.raises(InputError, match="modes it was made with"):
         made.tuning.scope.changed(made.tuning.now, "modes", 3)
@@ -151,8 +182,11 @@ def test_modes_stay(made):
 def test_many_domains_are_tuned_by_shape():
     subject = opened(tree()).subject
     assert subject.regions == tuple(domain.name for domain in tree().domains)
-    many = opened(tree(12)).subject
-    assert len(many.regions) == 12
+    assert len(opened(tree(12)).subject.regions) == 12
+    many = opened(tree(24)).subject
+    assert many.regions == ("body",)  # each of them has a shape of its own
+    many.tune(many.scope().changed(many.settings(), "stiffness", 2.0))
+    assert (many.simulation._tables.stiffness == 2.0).all()
 
 
 def test_a_vertex_that_is_none_is_refused(made):

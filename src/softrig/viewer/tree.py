@@ -24,6 +24,8 @@ from softrig.viewer.tuning import Scope, Settings
 MOST_REGIONS = 16
 """More domains than that are tuned by the shape they are instances of."""
 NOTHING = 1e-12
+LONG, WEAK = 1e4, 1e-6
+"""Seconds and m/s²: of a step that ends at rest, and of a gravity under which all is linear."""
 
 
 class Moment(NamedTuple):
@@ -62,8 +64,8 @@ class TreeGrip:
 class SoftTree:
     """A `SubstructuredSimulation` to look at; see `subjects.Subject`.
 
-    `up`: the body's axis that points up. Its pose is where its root has been shaken to. Pulls that the simulation had
-    already are let go.
+    `up`: the body's axis that points up. Its pose is where its root has been shaken to. Gravity, wind and damping that
+    the simulation had already stay until they are tuned; pulls are let go.
     """
 
     kind = "body"
@@ -83,8 +85,10 @@ class SoftTree:
         self._domains = _tuned_together(self.model)
         self.regions = tuple(self._domains)
         self.grips: list[TreeGrip] = []
-        self._gravity = np.zeros(3)
+        self._gravity = simulation.gravity.copy()
         self._wind = (0.0, 0.0, 0.0)
+        self._slowest = _slowest_swing(self.model)
+        """rad/s, of the whole body."""
         self._inertia = 1.0
         self._pending = 0.0
         self._factors = dict.fromkeys(self.regions, 1.0)
@@ -127,7 +131,15 @@ class SoftTree:
         self.simulation.run(steps)
 
     def _moment(self, pose: np.ndarray) -> Moment:
-        return Moment(np.array(pose, dtype=np.float64), self.simulation.positions())
+        """What is drawn now; where a step does not fit the frame, a little ahead of the last one."""
+        simulation, s = self.simulation, self._pending
+        if s < NOTHING:
+            return Moment(np.array(pose, dtype=np.float64), simulation.positions())
+        q = simulation.q.copy()
+        simulation.q += s * (simulation.v + 0.5 * s * simulation.a)
+        moment = Moment(np.array(pose, dtype=np.float64), simulation.positions())
+        simulation.q = q
+        return moment
 
     def begin(self, pose: np.ndarray) -> None:
         """At rest, undeformed, with the root at `pose` (3,)."""
@@ -203,12 +215,12 @@ class SoftTree:
             self.simulation.pull(grip.domain, [grip.node], self.turn.T @ force)
 
     def probe(self, grip: TreeGrip) -> np.ndarray:
-        """(3, 3) metres that newtons, held for one frame, move a grip's vertex."""
+        """(3, 3) metres that newtons, held for one frame or for a step that is longer, move a grip's vertex."""
         kept = self._kept()
         places = []
         for force in np.concatenate([np.zeros((1, 3)), np.eye(3)]):
             self.pull((grip, force))
-            self._run(FRAME)
+            self._run(max(FRAME, self.simulation.step_size))
             places.append(self.simulation.domain_positions(grip.domain)[grip.node])
             self._restore(kept)
         self.pull()
@@ -222,9 +234,8 @@ class SoftTree:
 
     def settings(self) -> Settings:
         """As the simulation has them."""
-        omega, damping = self._lowest(), self.simulation.damping
         return Settings(
-            damping_ratio=0.5 * (damping.mass / omega + damping.stiffness * omega),
+            damping_ratio=self._damping_ratio(),
             gravity="full" if self._gravity.any() else "off",
             modes=self.model.size,
             stiffness=dict(self._factors),
@@ -239,26 +250,26 @@ class SoftTree:
                 for number in self._domains[name]:
                     simulation.edit_stiffness(number, factor * self.model.domains[number].stiffness)
                 self._factors[name] = factor
-        omega, ratio = self._lowest(), settings.damping_ratio
-        simulation.damping = Rayleigh(ratio * omega, ratio / omega)
-        self._gravity = self.turn.T @ [0.0, -GRAVITY if settings.gravity == "full" else 0.0, 0.0]
-        self._inertia, self._wind = settings.inertia, settings.wind
-        pressure = self.turn.T @ np.array(settings.wind)
-        strength = float(np.linalg.norm(pressure))
-        speed = math.sqrt(strength / simulation.drag)
-        simulation.wind = pressure / strength * speed if strength > 0.0 else None
+        ratio = settings.damping_ratio
+        if not math.isclose(ratio, self._damping_ratio(), rel_tol=1e-9, abs_tol=1e-12):
+            simulation.damping = Rayleigh(ratio * self._slowest, ratio / self._slowest)
+        if (settings.gravity == "full") != bool(self._gravity.any()):
+            self._gravity = self.turn.T @ [0.0, -GRAVITY if settings.gravity == "full" else 0.0, 0.0]
+        self._inertia = settings.inertia
+        if settings.wind != self._wind:
+            self._wind = settings.wind
+            pressure = self.turn.T @ np.array(settings.wind)
+            strength = float(np.linalg.norm(pressure))
+            speed = math.sqrt(strength / simulation.drag)
+            simulation.wind = pressure / strength * speed if strength > 0.0 else None
 
     def prepare(self, settings: Settings) -> None:
         """Nothing is needed."""
 
-    def _lowest(self) -> float:
-        """rad/s, of the slowest domain by itself."""
-        slowest = [
-            shape.frequencies[0] / domain.scale
-            for domain in self.model.domains
-            if (shape := self.model.shapes[domain.shape]).size
-        ]
-        return max(2.0 * math.pi * float(min(slowest, default=1.0)), NOTHING)
+    def _damping_ratio(self) -> float:
+        """Of the slowest swing."""
+        damping = self.simulation.damping
+        return 0.5 * (damping.mass / self._slowest + damping.stiffness * self._slowest)
 
     # Numbers
 
@@ -282,12 +293,36 @@ class SoftTree:
         }
 
 
+def _slowest_swing(model: SubstructuredModel) -> float:
+    """rad/s of the whole body, about: from how far it sags, ω² = Σ g·u / Σ u² (Rayleigh), along its weakest axis.
+
+    A floating body sags nowhere: there it is that of its slowest domain.
+    """
+    if not model.floating:
+        # So weak a gravity that all is linear, and one backward Euler step so long that nothing still moves.
+        rest = SubstructuredSimulation(model, LONG, "backward-euler", iterations=1)
+        start = rest.positions()
+        found = []
+        for pull in WEAK * np.eye(3):
+            rest.reset()
+            rest.gravity = pull.tolist()
+            rest.step()
+            sag = rest.positions() - start
+            if (sag @ pull).sum() > 0.0:
+                found.append(float((sag @ pull).sum() / (sag * sag).sum()))
+        if found:
+            return math.sqrt(min(found))
+    slowest = [
+        shape.frequencies[0] / domain.scale for domain in model.domains if (shape := model.shapes[domain.shape]).size
+    ]
+    return max(2.0 * math.pi * float(min(slowest, default=1.0)), NOTHING)
+
+
 def _tuned_together(model: SubstructuredModel) -> dict[str, list[int]]:
-    """Domains whose stiffness is tuned as one, by name: each by itself, or where there are many, by shape."""
+    """Domains whose stiffness is tuned as one, by name: each by itself; where there are many, by shape, or all."""
     if len(model.domains) <= MOST_REGIONS:
         return {domain.name: [i] for i, domain in enumerate(model.domains)}
-    shapes = model.shapes[:MOST_REGIONS]
-    return {
-        shape.name: [i for i, domain in enumerate(model.domains) if domain.shape == number]
-        for number, shape in enumerate(shapes)
-    }
+    found: dict[str, list[int]] = {}
+    for i, domain in enumerate(model.domains):
+        found.setdefault(model.shapes[domain.shape].name, []).append(i)
+    return found if len(found) <= MOST_REGIONS else {"body": list(range(len(model.domains)))}
