@@ -110,7 +110,8 @@ def test_the_command_lists_makes_and_refuses(tmp_path: Path, monkeypatch: pytest
     listed = CliRunner().invoke(app, ["figures", "--list"])
     assert listed.exit_code == 0
     assert all(name in listed.stdout for name in FIGURES)
-    assert all(figure_line(name).startswith(("Clip: ", "PSSD Fig. ", "StVK05 Fig. ", "SUB11 Fig. ")) for name in FIGURES)
+    beginnings = ("Clip: ", "PSSD Fig. ", "StVK05 Fig. ", "SUB11 Fig. ")
+    assert all(figure_line(name).startswith(beginnings) for name in FIGURES)
     refused = CliRunner().invoke(app, ["figures", "pssd-99", "-o", str(tmp_path)])
     assert refused.exit_code != 0
     assert isinstance(refused.exception, InputError)

@@ -12,9 +12,9 @@ from pose_models_for_tests import TURNS, bar_model, inertia_mapped, mapped, pose
 from reference_step_for_tests import Settings, reference_step
 from rigs_for_tests import random_parameters, random_skin
 from softrig.errors import InputError
+from softrig.models.kernels.polar import angular_rates, polar_rotation
 from softrig.models.kernels.pose_space_chunks import chunked, equal_parts
 from softrig.models.kernels.pose_space_elastic import strain_square
-from softrig.models.kernels.polar import angular_rates, polar_rotation
 from softrig.models.kernels.pose_space_layout import bone_runs, most_bones
 from softrig.models.kernels.pose_space_runs import mixed_quaternions, rotations_of, skinned
 from softrig.models.pose_drive import compiled_features, skeleton_tree

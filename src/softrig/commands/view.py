@@ -11,7 +11,7 @@ import typer
 
 def view(
     file: Annotated[
-        str, typer.Argument(help="A model (.softrig), a character (.glb, .vrm), or a built-in name: gorilla, …, flower.")
+        str, typer.Argument(help="A model (.softrig), a character (.glb, .vrm), or a built-in name: gorilla, flower …")
     ],
     project: Annotated[
         Path | None, typer.Option(help="Project file to save into; default: the one beside FILE.")
