@@ -237,7 +237,7 @@ class Mechanics:
         """(r,) Rayleigh's damping force of domain i."""
         domain = self.model.domains[i]
         basis, body = self.model.shapes[domain.shape].basis, self.bodies[domain.shape]
-        stiff = domain.scale**3 * domain.stiffness * basis.T @ (body.force_and_stiffness(basis @ q)[1] @ (basis @ v))
+        stiff = domain.scale**3 * domain.stiffness * basis.T @ (body.rest_stiffness @ (basis @ v))
         return stiffness * stiff + mass * domain.scale**5 * basis.T @ (body.mass @ (basis @ v))
 
     def internal(self, q: np.ndarray, v: np.ndarray, damping: tuple[float, float]) -> np.ndarray:

@@ -299,7 +299,7 @@ def test_shifted_systems_are_counted():
         stir(simulation, seed, bend=2.0 + 0.2 * seed, speed=0.0)
         simulation.step()
         assert np.isfinite(simulation.q).all()
-        helped += simulation.fallbacks.shifts > 0 and simulation.fallbacks.resets == 0
+        helped += simulation.fallbacks.shifts > 0
     assert helped > 0
     simulation.reset()
     assert not any(simulation.fallbacks)

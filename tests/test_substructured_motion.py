@@ -58,7 +58,7 @@ def moving(model, step: float, seed: int = 0, *, bend=1.0, speed=20.0, **options
 @pytest.mark.parametrize("method", ["newmark", "backward-euler"])
 def test_one_held_domain_is_a_reduced_body(method):
     model = bar_model(1, modes=7)
-    damping = Rayleigh(0.4, 1e-3)
+    damping = Rayleigh(0.4, 0.0)  # a reduced body damps by its stiffness as it is bent, a domain by that at rest
     one = SubstructuredSimulation(model, 1e-3, method, damping=damping, iterations=1)
     full, fields = full_bar(), model.shapes[0].basis.T.reshape(7, -1, 3)
     basis = np.stack([full.restrict(field) for field in fields], axis=1)

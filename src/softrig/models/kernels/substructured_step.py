@@ -24,7 +24,7 @@ from softrig.models.kernels.substructured_weights import EXACT, ascend, weigh
 
 SHIFTS, RESETS, HALVED = 0, 1, 2
 """Places in `counters`: systems of domains that had to be shifted to be definite, steps thrown away, steps halved."""
-AGREED = 0.05
+AGREED = 0.01
 """Of a step: rounds whose answers differ by more have not found where it ends."""
 SHORTEST = 1.0 / 32.0
 """Of a step: it is not halved further."""

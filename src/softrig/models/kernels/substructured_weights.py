@@ -243,7 +243,8 @@ def _own_system(
     """Add to M and g what a domain's elasticity and damping ask for, linear about `q`.
 
     With q = q* + q̈/a₁ and q̇ = v* + (a₄/a₁) q̈:
-        M ← s⁵(1 + α a₄/a₁) M + s³k (1 + β a₄)/a₁ K,    g ← − s³k (R(q) + K(q* − q) + β K v*) − s⁵ α M v*.
+        M ← s⁵(1 + α a₄/a₁) M + s³k (K + β a₄ K₀)/a₁,    g ← − s³k (R(q) + K(q* − q) + β K₀ v*) − s⁵ α M v*.
+    Damped by the stiffness at rest, K₀: that of bent flesh may be indefinite, and would then give energy.
     """
     r = q.shape[0]
     s = r * (r + 1) // 2
@@ -253,14 +254,19 @@ def _own_system(
     evaluate(coefficients, q, force, stiffness, scratch)
     mass = coefficients[s : 2 * s]
     elastic = s3 * stiff
-    by_mass, by_stiffness = s5 * (1.0 + alpha * a4 / a1), elastic * (1.0 + beta * a4) / a1
+    by_mass, by_stiffness, by_rest = s5 * (1.0 + alpha * a4 / a1), elastic / a1, elastic * beta * a4 / a1
+    rest = coefficients[:s]
     for i in range(s):
-        system[i] += by_mass * mass[i] + by_stiffness * stiffness[i]
+        system[i] += by_mass * mass[i] + by_stiffness * stiffness[i] + by_rest * rest[i]
     for i in range(r):
-        moved[i] = start_q[i] - q[i] + beta * start_v[i]
+        moved[i] = start_q[i] - q[i]
     packed_matvec(stiffness, moved, product)
     for i in range(r):
         right[i] -= elastic * (force[i] + product[i])
+    if beta != 0.0:
+        packed_matvec(rest, start_v, product)
+        for i in range(r):
+            right[i] -= elastic * beta * product[i]
     if alpha != 0.0:
         packed_matvec(mass, start_v, product)
         for i in range(r):
