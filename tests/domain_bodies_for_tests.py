@@ -237,7 +237,9 @@ class Mechanics:
         """(r,) Rayleigh's damping force of domain i."""
         domain = self.model.domains[i]
         basis, body = self.model.shapes[domain.shape].basis, self.bodies[domain.shape]
-        stiff = domain.scale**3 * domain.stiffness * basis.T @ (body.rest_stiffness @ (basis @ v))
+        bent, rest = (basis.T @ (body.force_and_stiffness(basis @ u)[1] @ basis) for u in (q, 0.0 * q))
+        stiff = bent if np.linalg.eigvalsh(bent)[0] > 0.0 else rest
+        stiff = domain.scale**3 * domain.stiffness * (stiff @ v)
         return stiffness * stiff + mass * domain.scale**5 * basis.T @ (body.mass @ (basis @ v))
 
     def internal(self, q: np.ndarray, v: np.ndarray, damping: tuple[float, float]) -> np.ndarray:

@@ -58,7 +58,7 @@ def moving(model, step: float, seed: int = 0, *, bend=1.0, speed=20.0, **options
 @pytest.mark.parametrize("method", ["newmark", "backward-euler"])
 def test_one_held_domain_is_a_reduced_body(method):
     model = bar_model(1, modes=7)
-    damping = Rayleigh(0.4, 0.0)  # a reduced body damps by its stiffness as it is bent, a domain by that at rest
+    damping = Rayleigh(0.4, 1e-3)
     one = SubstructuredSimulation(model, 1e-3, method, damping=damping, iterations=1)
     full, fields = full_bar(), model.shapes[0].basis.T.reshape(7, -1, 3)
     basis = np.stack([full.restrict(field) for field in fields], axis=1)
@@ -101,7 +101,8 @@ def test_one_floating_domain_flies_like_a_free_body_to_second_order():
 @pytest.mark.parametrize("floating", [False, True])
 def test_newmark_is_of_second_order(floating):
     def end(step):
-        simulation = moving(shrub(floating), step, gravity=(0.0, 2.0, -9.0), damping=Rayleigh(0.5, 1e-3))
+        # Not by stiffness: it is another matrix where that of bent flesh is indefinite.
+        simulation = moving(shrub(floating), step, gravity=(0.0, 2.0, -9.0), damping=Rayleigh(0.5, 0.0))
         simulation.pull("twig 3", [4], np.array([0.02, 0.0, 0.03]))
         simulation.balance()
         simulation.run(round(0.06 / step))

@@ -130,8 +130,8 @@ class SubstructuredSimulation:
         """Rayleigh damping; assign to change it.
 
         Its mass part damps motion against the ground, as in the full simulation. Where the root floats, or inertia is
-        lumped, it damps the modes alone. Its stiffness part is that of the rest shape in each domain's own frame, and
-        so never gives energy.
+        lumped, it damps the modes alone. Its stiffness part is that of the flesh as it is bent, and where that
+        would give energy, as it is at rest.
         """
         return self._damping
 

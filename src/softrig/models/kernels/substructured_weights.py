@@ -243,8 +243,9 @@ def _own_system(
     """Add to M and g what a domain's elasticity and damping ask for, linear about `q`.
 
     With q = q* + q̈/a₁ and q̇ = v* + (a₄/a₁) q̈:
-        M ← s⁵(1 + α a₄/a₁) M + s³k (K + β a₄ K₀)/a₁,    g ← − s³k (R(q) + K(q* − q) + β K₀ v*) − s⁵ α M v*.
-    Damped by the stiffness at rest, K₀: that of bent flesh may be indefinite, and would then give energy.
+        M ← s⁵(1 + α a₄/a₁) M + s³k (K + β a₄ D)/a₁,    g ← − s³k (R(q) + K(q* − q) + β D v*) − s⁵ α M v*.
+    D is K, and where that is indefinite, so that it would give energy, the stiffness at rest. (At rest alone it would
+    resist flesh that turns within its domain.)
     """
     r = q.shape[0]
     s = r * (r + 1) // 2
@@ -254,17 +255,19 @@ def _own_system(
     evaluate(coefficients, q, force, stiffness, scratch)
     mass = coefficients[s : 2 * s]
     elastic = s3 * stiff
-    by_mass, by_stiffness, by_rest = s5 * (1.0 + alpha * a4 / a1), elastic / a1, elastic * beta * a4 / a1
-    rest = coefficients[:s]
+    by_mass, by_stiffness = s5 * (1.0 + alpha * a4 / a1), elastic / a1
     for i in range(s):
-        system[i] += by_mass * mass[i] + by_stiffness * stiffness[i] + by_rest * rest[i]
+        system[i] += by_mass * mass[i] + by_stiffness * stiffness[i]
     for i in range(r):
         moved[i] = start_q[i] - q[i]
     packed_matvec(stiffness, moved, product)
     for i in range(r):
         right[i] -= elastic * (force[i] + product[i])
     if beta != 0.0:
-        packed_matvec(rest, start_v, product)
+        damper = stiffness if packed_cholesky(stiffness, scratch[:s], r) else coefficients[:s]
+        for i in range(s):
+            system[i] += elastic * beta * a4 / a1 * damper[i]
+        packed_matvec(damper, start_v, product)
         for i in range(r):
             right[i] -= elastic * beta * product[i]
     if alpha != 0.0:
