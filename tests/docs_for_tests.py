@@ -41,7 +41,7 @@ FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)(?P<rest>[^\n]*)$")
 MARK = re.compile(r"<!-- (?P<kind>not run|patched)(?:: (?P<why>.+?))? -->")
 NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 PROMPT = "$ "
-NEAR = 0.4
+NEAR = 0.5
 """Share of itself by which a number may differ from what a page shows of it: libraries and processors round apart, and
 choices among nearly equal tets and shapes with them."""
 

@@ -361,7 +361,7 @@ def test_info_tells_of_the_domains_and_others_refuse(model, saved):
 def test_other_kinds_and_truncated_files_are_refused(saved, tmp_path):
     from softrig.models.file import load_character_model
 
-    with pytest.raises(ModelFileError, match="holds a 'multi-domain'"):
+    with pytest.raises(ModelFileError, match="holds a multi-domain character"):
         load_character_model(saved)
     cut = tmp_path / "cut.softrig"
     cut.write_bytes(saved.read_bytes()[:-100])

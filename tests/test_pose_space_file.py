@@ -238,7 +238,7 @@ def test_a_python_rig_must_be_given_again(tmp_path: Path) -> None:
 
 def test_kinds_are_not_mixed_up(tmp_path: Path) -> None:
     save_model(rounded(bar_model()), tmp_path / "a.softrig")
-    with pytest.raises(ModelFileError, match="not a reduced-body"):
+    with pytest.raises(ModelFileError, match="not a reduced body"):
         load_reduced_body(tmp_path / "a.softrig")
 
 

@@ -110,7 +110,7 @@ def test_a_cut_off_and_a_newer_file_are_told(tmp_path):
 def test_a_tree_is_no_character(tmp_path):
     path = tmp_path / "plant.softrig"
     save_model(planted(), path)
-    with pytest.raises(ModelFileError, match="substructured"):
+    with pytest.raises(ModelFileError, match="holds a body in a tree of domains, not a soft character"):
         load_character_model(path)
 
 

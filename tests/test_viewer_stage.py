@@ -210,7 +210,7 @@ def test_hello_and_state_are_plain_json_with_everything_a_page_needs():
         assert [clip["name"] for clip in greeting["clips"]] == ["wave", "held", "sway", "aside"]
         assert greeting["regions"] == ["region 0", "region 1"]
         assert [joint["name"] for joint in greeting["joints"]] == ["upper", "lower", "lower tip"]
-        assert greeting["modes"] == {"now": 24, "most": 24}
+        assert greeting["modes"] == {"now": 24, "most": 24, "stay": False}
         told = json.loads(json.dumps(state(made), allow_nan=False))
         wanted = (
             "playing speed clip clip_time loop show layer mode settings can_undo can_redo unsaved paint poses handles"

@@ -123,6 +123,12 @@ def require_vectors(vectors: object, count: int, what: str) -> np.ndarray:
     return array
 
 
+def require_output(out: np.ndarray, shape: tuple[int, ...], dtype: type) -> None:
+    """Raise an `InputError` unless compiled code may write `shape` numbers of `dtype` into `out`."""
+    if out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
+        raise InputError(f"`out` must be contiguous {np.dtype(dtype)} of shape {shape}, not {out.dtype} of {out.shape}")
+
+
 def require_finite(array: np.ndarray, what: str) -> None:
     """Raise `NotFiniteError` naming the first axis' rows of `array` that hold NaN or infinity."""
     finite = np.isfinite(array)

@@ -22,6 +22,7 @@ from safetensors.numpy import load_file, save_file
 from softrig.errors import ModelFileError, SoftrigError
 from softrig.fem.embedding import Embedding
 from softrig.files import replacing
+from softrig.models.kinds import TOLD
 from softrig.models.multi_domain import MultiDomainModel
 from softrig.models.multi_domain_file import domain_dtype, domain_tensors, model_from_domain_tensors
 from softrig.models.pose_space import PoseSpaceModel
@@ -159,7 +160,9 @@ def model_kind(path: str | os.PathLike[str]) -> str:
 
 def _require_kind(metadata: dict[str, str], kind: str, path: Path) -> None:
     if metadata["kind"] != kind:
-        raise ModelFileError(f"{path}: holds a {metadata['kind']!r}, not a {kind}")
+        raise ModelFileError(
+            f"{path}: holds {TOLD[metadata['kind']]}, not {TOLD[kind]}, and this is for the latter alone"
+        )
 
 
 def _tensors(path: Path, dtype: Callable[[str], type]) -> dict[str, np.ndarray]:

@@ -43,6 +43,10 @@ def check_model(model: MultiDomainModel) -> None:
         raise InputError("vertices that belong to no domain", np.flatnonzero(model.copies == 0))
     for index, seam in enumerate(model.seams):
         _check_seam(seam, f"seam {index}", model)
+    pairs = [(seam.first, seam.second) for seam in model.seams]
+    twice = [index for index, pair in enumerate(pairs) if pair in pairs[:index]]
+    if twice:
+        raise InputError("seams between domains that have one already", twice)
     for what in ("spring", "spring_damping", "damping_ratio", "frequency", "size"):
         value = getattr(model, what)
         if not (np.isfinite(value) and value >= 0.0):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from softrig.dynamics import Rayleigh, require_step, step_constants
-from softrig.errors import InputError, require_finite
+from softrig.errors import InputError, require_finite, require_vectors
 from softrig.models.kernels.multi_domain_frames import rigid_frames
 from softrig.models.kernels.multi_domain_layout import Memory, Tables
 from softrig.models.kernels.multi_domain_step import FAILED, balance, newton, potential, prepare, take
@@ -66,12 +66,15 @@ class MultiDomainStepper:
     ) -> None:
         if iterations < 1:
             raise InputError(f"at least one Newton iteration a step, got {iterations}")
+        numbers = [inertia_scale, *(value for value in (spring, spring_damping) if value is not None)]
+        if not all(np.isfinite(value) and value >= 0.0 for value in numbers):
+            raise InputError(f"inertia, spring and its damping must be finite and not negative, got {numbers}")
         self.model = model
-        self.step_size = require_step(1.0 / rate)
+        self.step_size = require_step(1.0 / rate if rate > 0.0 else rate)
         self.quasistatic = quasistatic
         self.iterations = iterations
         self.damping = damping or default_damping(model)
-        self.gravity = np.array(gravity, np.float64)
+        self.gravity = require_vectors(gravity, 1, "gravity")[0]
         self.sag_free = sag_free
         self.inertia_scale = inertia_scale
         self.spring = model.spring if spring is None else float(spring)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from softrig.errors import InputError
+from softrig.errors import require_output
 from softrig.models.kernels import pose_space_display as kernels
 from softrig.models.kernels.pose_space_layout import bone_runs, most_bones, root_table
 from softrig.models.kernels.pose_space_tables import BoneRuns, Memory, Rows
@@ -59,8 +59,7 @@ class Surface:
         p = np.ascontiguousarray(self._rig.parameters.checked(p))
         if out is None:
             out = np.empty((self._count, 3), np.float32)
-        elif out.shape != (self._count, 3) or out.dtype != np.float32 or not out.flags.c_contiguous:
-            raise InputError(f"the surface needs contiguous float32 ({self._count}, 3), not {out.dtype} {out.shape}")
+        require_output(out, (self._count, 3), np.float32)
         flat = out.reshape(-1)
         if self._skin is not None:
             kernels.draw_skin(p, flat, self._state[0], *self._motion, *self._skin, *self._embedding)

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 
-from softrig.errors import InputError, ModeCountError, SolverError, require_indices, require_vectors
+from softrig.errors import InputError, ModeCountError, SolverError, require_indices, require_output, require_vectors
 from softrig.fem.embedding import Embedding
 from softrig.fem.loads import STANDARD_GRAVITY
 from softrig.fem.material import Material
@@ -187,8 +187,7 @@ class ReducedBody:
     def surface_positions(self, q: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """(m, 3) drawn vertices at coordinates q, metres, single precision; into `out` if given (contiguous)."""
         result = np.empty((len(self.surface_rest), 3), np.float32) if out is None else out
-        if result.shape != (len(self.surface_rest), 3) or result.dtype != np.float32 or not result.flags.c_contiguous:
-            raise InputError(f"`out` must be contiguous float32 of shape ({len(self.surface_rest)}, 3)")
+        require_output(result, (len(self.surface_rest), 3), np.float32)
         display_positions(self._surface_rest_single, self.surface_modes, q.astype(np.float32), result.reshape(-1))
         return result
 

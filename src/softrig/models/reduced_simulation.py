@@ -9,6 +9,7 @@ import numpy as np
 from softrig.dynamics import Rayleigh, State, require_step, step_constants
 from softrig.errors import InputError, require_finite
 from softrig.models.kernels import polynomial
+from softrig.models.kinds import require_model
 from softrig.models.reduced import ReducedBody
 
 
@@ -41,6 +42,7 @@ class ReducedSimulation:
         iterations: int = 1,
         tolerance: float = 1e-12,
     ) -> None:
+        require_model(model, ReducedBody, "ReducedSimulation")
         if model.is_free:
             raise InputError("this body flies freely: simulate it with FreeFlight")
         if iterations < 1:

@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from softrig.dynamics import Rayleigh, require_step, step_constants
-from softrig.errors import InputError, require_indices, require_vectors
+from softrig.errors import InputError, require_indices, require_output, require_vectors
 from softrig.models.kernels import substructured_step as kernel
 from softrig.models.kernels.substructured_display import drawn_positions
 from softrig.models.kernels.substructured_tables import ROOT, Loads, Motion, room_for
 from softrig.models.kernels.substructured_weights import CENTRE, EXACT, INTERFACE
+from softrig.models.kinds import require_model
 from softrig.models.substructured import SubstructuredModel
 
 INERTIA = {"interface": INTERFACE, "centre": CENTRE, "exact": EXACT}
@@ -74,6 +75,7 @@ class SubstructuredSimulation:
         iterations: int | None = None,
         tolerance: float = 1e-6,
     ) -> None:
+        require_model(model, SubstructuredModel, "SubstructuredSimulation")
         if inertia not in INERTIA:
             raise InputError(f"no inertia called {inertia!r}; there are {', '.join(INERTIA)}")
         if iterations is None:
@@ -332,8 +334,7 @@ class SubstructuredSimulation:
         """(m, 3) drawn vertices in the world, metres, into `out` if given; at seams the mean of the copies."""
         model, tables = self._model, self._model.display
         result = np.empty((model.drawn_count, 3)) if out is None else out
-        if result.shape != (model.drawn_count, 3) or result.dtype != np.float64 or not result.flags.c_contiguous:
-            raise InputError(f"`out` must be contiguous float64 of shape ({model.drawn_count}, 3)")
+        require_output(result, (model.drawn_count, 3), np.float64)
         kernel.place(self._tables, self._motion, self._room)
         drawn_positions(
             tables.domains, self._tables.scales, tables.starts, tables.rest, tables.modes, self.q, self._room.frames,

@@ -13,6 +13,7 @@ import numpy as np
 from softrig.conversion import ENDINGS, Conversion, GlbOptions, check_output, write_motion
 from softrig.errors import InputError, SoftrigError, notice
 from softrig.inspection import region_trouble
+from softrig.models.kinds import require_model
 from softrig.models.pose_space import PoseSpaceModel
 from softrig.pipeline.parallel import part_of
 from softrig.rig.bones import carrying_joint
@@ -46,6 +47,7 @@ class Baked:
 
 def model_simulation(model: PoseSpaceModel, **options: object) -> Simulation:
     """A simulation with the settings that the model was built with; `options` of `Simulation` overrule them."""
+    require_model(model, PoseSpaceModel, "model_simulation")
     settings = model.notes.get("project", {}).get("simulation", {})
     chosen: dict[str, object] = {
         name: settings[name] for name in ("gravity", "inertia", "rate", "method") if name in settings

@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 
 from softrig.dynamics import Rayleigh, require_step
-from softrig.errors import InputError, NotFiniteError, StepSizeError
+from softrig.errors import InputError, NotFiniteError, StepSizeError, require_output
+from softrig.models.kinds import require_model
 from softrig.models.multi_domain import MultiDomainModel
 from softrig.models.multi_domain_stepper import ITERATIONS, MultiDomainState, MultiDomainStepper
 from softrig.models.multi_domain_surface import DomainSurface
@@ -61,6 +62,7 @@ class MultiDomainSimulation:
         inertia: float = 1.0,
         iterations: int = ITERATIONS,
     ) -> None:
+        require_model(model, MultiDomainModel, "MultiDomainSimulation")
         if gravity not in ("change", "full", "off"):
             raise InputError(f"no gravity called {gravity!r}; there are change, full and off")
         self.model = model
@@ -83,6 +85,7 @@ class MultiDomainSimulation:
         self._centres = np.stack([domain.centre for domain in model.domains])
         self._all = np.arange(len(model.domains))
         self._pose = self.parameters.rest
+        self._timeline.restart(model.bone_matrices(self._pose).ravel())  # what is drawn before the first frame
         self._started = False
         self._time = 0.0
 
@@ -102,6 +105,8 @@ class MultiDomainSimulation:
 
     def step(self, pose: np.ndarray, dt: float | None = None, *, out: np.ndarray | None = None) -> np.ndarray:
         """(n̄, 3) float32 vertices, metres, at `pose` (P,), `dt` seconds after the last frame (None: 1/fps)."""
+        if out is not None:
+            require_output(out, (len(self.model.embedding_nodes), 3), np.float32)
         self.move(pose, dt)
         return self.surface(out)
 
@@ -138,6 +143,7 @@ class MultiDomainSimulation:
         m = stepper.memory
         q = m.q + s * (m.v + 0.5 * s * m.a)
         vertices = np.empty((len(self.model.embedding_nodes), 3), np.float32) if out is None else out
+        require_output(vertices, (len(self.model.embedding_nodes), 3), np.float32)
         kept = stepper.snapshot()
         stepper.place(self._timeline.values.reshape(self._shape))
         self._surface.move(q, m.rotations, m.places[0], vertices)
