@@ -104,11 +104,11 @@ def test_numbers_that_changed_are_noticed() -> None:
     shown = ["  step   0.025 ms at best", "  mass   8.9 kg", "  error  0.5 % of 1,546 tets", "  file   at most 0.3 %"]
     alike = ["  step   0.250 ms at best", "  mass   9.1 kg", "  error  0.6 % of 1,600 tets", "  file   at most 0.2 %"]
     assert not other_numbers(shown, alike)
-    other = ["  step   0.025 ms at best", "  mass   5.1 kg", "  error  0.9 % of 800 tets", "  file   at most 0.3 %"]
+    other = ["  step   0.025 ms at best", "  mass   4.1 kg", "  error  1.2 % of 700 tets", "  file   at most 0.3 %"]
     assert [line.split(": ")[1] for line in other_numbers(shown, other)] == [
-        "0.5 is 0.9 now",
-        "1,546 is 800 now",
-        "8.9 is 5.1 now",
+        "0.5 is 1.2 now",
+        "1,546 is 700 now",
+        "8.9 is 4.1 now",
     ]
 
 
