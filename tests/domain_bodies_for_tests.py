@@ -238,7 +238,7 @@ class Mechanics:
         domain = self.model.domains[i]
         basis, body = self.model.shapes[domain.shape].basis, self.bodies[domain.shape]
         bent, rest = (basis.T @ (body.force_and_stiffness(basis @ u)[1] @ basis) for u in (q, 0.0 * q))
-        stiff = bent if np.linalg.eigvalsh(bent)[0] > 0.0 else rest
+        stiff = bent if (np.linalg.eigvalsh(bent) > 0.0).all() else rest
         stiff = domain.scale**3 * domain.stiffness * (stiff @ v)
         return stiffness * stiff + mass * domain.scale**5 * basis.T @ (body.mass @ (basis @ v))
 
