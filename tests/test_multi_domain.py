@@ -407,8 +407,19 @@ def test_errors_name_what_is_wrong(model):
         replace(model, spring=-1.0)
     with pytest.raises(InputError, match="bone 7 of"):
         replace(model, domains=(first, replace(second, bone=7)))
+    with pytest.raises(InputError, match="seams between domains that have one already"):
+        replace(model, seams=(model.seams[0], model.seams[0]))
+    with pytest.raises(InputError, match=r"domain 1 'lower'.*μ must be positive"):
+        replace(model, domains=(first, replace(second, mu=-second.mu)))
+    flat = model.tets.copy()
+    flat[second.tets[0]] = flat[second.tets[0], 0]
+    with pytest.raises(InputError, match=r"domain 1 'lower'.*without volume"):
+        replace(model, tets=flat)
     with pytest.raises(InputError, match="at least one Newton"):
         MultiDomainStepper(model, iterations=0)
+    for wrong in ({"gravity": (0.0, -9.81)}, {"gravity": (0.0, np.nan, 0.0)}, {"spring": -1.0}, {"rate": 0.0}):
+        with pytest.raises(InputError):
+            MultiDomainStepper(model, **wrong)
     with pytest.raises(InputError, match="bone matrices"):
         MultiDomainStepper(model).place(np.zeros((3, 3, 4)))
 

@@ -23,6 +23,9 @@ from softrig.forces.domain_cubature import domain_cubature
 from softrig.models.file import load_model, load_multi_domain_model, model_kind, save_model
 from softrig.models.kernels.multi_domain_elements import tet_forces
 from softrig.models.multi_domain_tables import tet_gradients, tet_volumes
+from softrig.models.reduced_simulation import ReducedSimulation
+from softrig.models.substructured_simulation import SubstructuredSimulation
+from softrig.pipeline.baking import model_simulation
 from softrig.pipeline.multi_domain import build_domains, build_multi_domain
 from softrig.pipeline.multi_domain_samples import pose_shapes
 from softrig.pipeline.multi_domain_truth import posed_errors
@@ -155,6 +158,30 @@ def test_a_state_is_gone_back_to_bit_by_bit(model):
     one = simulation.run(poses[20:30])
     simulation.restore(kept)
     np.testing.assert_array_equal(one, simulation.run(poses[20:30]))
+
+
+def test_vertices_go_only_where_they_fit(model):
+    simulation = MultiDomainSimulation(model)
+    pose, count = model.rig.parameters.rest, len(model.embedding_nodes)
+    for wrong in (np.empty((count // 2, 3), np.float32), np.empty((count, 3)), np.empty((3, count), np.float32).T):
+        with pytest.raises(InputError, match="contiguous float32"):
+            simulation.step(pose, out=wrong)
+    assert simulation.time == 0.0
+    right = np.empty((count, 3), np.float32)
+    assert simulation.step(pose, out=right) is right
+
+
+def test_before_the_first_frame_it_is_at_rest(model):
+    first, rest = MultiDomainSimulation(model).surface(), model.rig.positions(model.rig.parameters.rest)
+    assert np.abs(first - rest).max() < 0.1 * model.size
+
+
+def test_each_simulation_says_what_steps_another_kind(model):
+    for simulation in (SubstructuredSimulation, ReducedSimulation):
+        with pytest.raises(InputError, match=r"multi-domain character; step it with sr\.MultiDomainSimulation"):
+            simulation(model, 1e-3)
+    with pytest.raises(InputError, match=r"multi-domain character; step it with sr\.MultiDomainSimulation"):
+        model_simulation(model)
 
 
 def test_wrong_input_is_named(model):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softrig.errors import InputError, require_finite, require_indices
+from softrig.errors import FlatElementError, InputError, require_finite, require_indices
 
 if TYPE_CHECKING:
     from softrig.models.multi_domain import Domain, MultiDomainModel, Seam
@@ -85,6 +85,12 @@ def _check_domain(domain: Domain, what: str, model: MultiDomainModel, bones: int
         raise InputError(f"{what}: masses must be positive and cubature weights not negative")
     if not np.isin(model.tets[domain.tets], domain.vertices).all():
         raise InputError(f"{what}: a cubature tet has a corner outside the domain")
+    if (domain.mu <= 0.0).any() or (domain.lam < 0.0).any():
+        raise InputError(f"{what}: μ must be positive and λ not negative")
+    corners = model.vertices[model.tets[domain.tets]]
+    flat = np.nonzero(~(np.linalg.det(corners[:, 1:] - corners[:, :1]) > 0.0))[0]
+    if flat.size:
+        raise FlatElementError(f"{what}: cubature tets without volume, or inverted", domain.tets[flat])
 
 
 def _check_seam(seam: Seam, what: str, model: MultiDomainModel) -> None:
